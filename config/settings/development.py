@@ -1,0 +1,12 @@
+"""A laptop: the embedded database unless `DATABASE_URL` is set, and a secret of its own."""
+
+from config.secret import kept_secret
+from config.settings.base import *  # noqa: F403 - settings are layered by star import
+from config.settings.base import env
+
+DEBUG = env.bool("DEBUG", default=False)
+SECRET_KEY = env.str("SECRET_KEY", default="") or kept_secret()
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+
+# Static files come straight from the applications: nothing to collect on a laptop.
+WHITENOISE_USE_FINDERS = True
