@@ -25,9 +25,12 @@ def main(command: list[str]) -> int:
     address = {"PGHOST": str(sockets), "PGUSER": USER, "PGDATABASE": DATABASE}
     path = f"{server.programs()}{os.pathsep}{os.environ.get('PATH', '')}"
     # This process stays behind: its lock on the users file keeps the server up.
-    return subprocess.run(
-        command, env=os.environ | address | {"PATH": path}, check=False
-    ).returncode
+    environment = os.environ | address | {"PATH": path}
+    try:
+        return subprocess.run(command, env=environment, check=False).returncode
+    except FileNotFoundError:
+        sys.stderr.write(f"Expected a program on PATH, got {command[0]}; try psql or pg_dump.\n")
+        return 127
 
 
 if __name__ == "__main__":

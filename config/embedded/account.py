@@ -18,18 +18,14 @@ class Account:
     uid: int
     gid: int
 
-    def run(self, command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
-        """Run a program as this account and return what it said."""
-        return run(command, self, **options)
-
     def can_enter(self, directory: Path) -> bool:
         """Whether the account can pass through the directory and all above it."""
-        return self.run(["/bin/sh", "-c", 'test -x "$1/."', "sh", str(directory)]).returncode == 0
+        return run(["/bin/sh", "-c", 'test -x "$1/."', "sh", str(directory)], self).returncode == 0
 
     def can_run(self, program: Path) -> bool:
         """Whether the account can start the program with its libraries."""
         try:
-            return self.run([str(program), "--version"]).returncode == 0
+            return run([str(program), "--version"], self).returncode == 0
         except PermissionError:
             return False
 
@@ -50,12 +46,17 @@ def server_account() -> Account | None:
     )
 
 
+def identity(account: Account | None) -> dict[str, Any]:
+    """The arguments of `subprocess` that make the program run as this account."""
+    if account is None:
+        return {}
+    return {"user": account.uid, "group": account.gid, "extra_groups": []}
+
+
 def run(
-    command: list[str], account: Account | None, **options: Any
+    command: list[str], account: Account | None, *, given: str | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a program to its end as `account`, in a clean environment, with both outputs caught."""
-    if account is not None:
-        options |= {"user": account.uid, "group": account.gid, "extra_groups": []}
     return subprocess.run(
         command,
         check=False,
@@ -64,7 +65,8 @@ def run(
         stderr=subprocess.STDOUT,
         cwd="/",
         env=environment(),
-        **options,
+        input=given or "",
+        **identity(account),
     )
 
 

@@ -91,7 +91,7 @@ def _root(directory: Path) -> Path:
 
 def _open_to_all(copied: Path) -> None:
     for directory, _, names in os.walk(copied):
-        os.chmod(directory, 0o755)
+        Path(directory).chmod(0o755)
         for path in (Path(directory, name) for name in names):
             if not path.is_symlink():
                 path.chmod(0o755 if os.access(path, os.X_OK) else 0o644)

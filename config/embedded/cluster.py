@@ -56,7 +56,7 @@ def _initdb(data: Path, programs: Path, account: Account | None) -> None:
 
 def _single_user(data: Path, programs: Path, account: Account | None, sql: str) -> None:
     command = [str(programs / "postgres"), "--single", "-D", str(data), "postgres"]
-    answer = run(command, account, input=sql)
+    answer = run(command, account, given=sql)
     if answer.returncode != 0:
         raise _failed("postgres --single", answer.stdout)
 

@@ -31,12 +31,12 @@ class Postmaster:
             return not Path("/proc/self").exists()
         return state != "Z"
 
-    def accepts(self) -> bool:
+    def accepts(self, port: int = PORT) -> bool:
         """Whether its socket takes connections."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             client.settimeout(2)
             try:
-                client.connect(str(self.sockets / f".s.PGSQL.{PORT}"))
+                client.connect(str(self.sockets / f".s.PGSQL.{port}"))
             except OSError:
                 return False
         return True
@@ -50,11 +50,11 @@ def read(data: Path) -> Postmaster | None:
     return Postmaster(int(lines[0]), Path(lines[4]))
 
 
-def is_ready(data: Path) -> bool:
+def is_ready(data: Path, *, port: int = PORT) -> bool:
     """Whether the server of this data directory has finished its start."""
     lines = _lines(data)
     server = read(data)
-    return server is not None and len(lines) > 7 and lines[7] == "ready" and server.accepts()
+    return server is not None and len(lines) > 7 and lines[7] == "ready" and server.accepts(port)
 
 
 def belongs_to(server: Postmaster, data: Path) -> bool:

@@ -72,7 +72,7 @@ class Supervisor:
         os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
         signal.signal(signal.SIGTERM, self._remember_to_stop)
         deadline = time.monotonic() + START_WITHIN
-        while not self._is_up(deadline):
+        while not self._is_up():
             if time.monotonic() > deadline:
                 raise TimeoutError(f"it was not ready within {START_WITHIN} s, see {self._log}")
 
@@ -98,7 +98,7 @@ class Supervisor:
     def _remember_to_stop(self, *_: object) -> None:
         self._told_to_stop = True
 
-    def _is_up(self, deadline: float) -> bool:
+    def _is_up(self) -> bool:
         """One step of the start; what is found is adopted, what is missing is started."""
         found = postmaster.read(self._data)
         if found is not None and found.is_alive() and postmaster.belongs_to(found, self._data):
