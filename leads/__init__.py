@@ -1,0 +1,1 @@
+"""From event registrations to CRM leads: rules match, groups form, a sink makes leads of them."""

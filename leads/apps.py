@@ -1,0 +1,12 @@
+"""The Django application."""
+
+from django.apps import AppConfig
+
+
+class LeadsConfig(AppConfig):
+    name = "leads"
+    verbose_name = "Leads"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from leads import checks, logs, metrics  # noqa: F401  registers checks and receivers
