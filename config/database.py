@@ -21,8 +21,8 @@ def database(url: str | None, *, pooler: str | None = None) -> dict[str, Any]:
     `transaction` keeps prepared statements and server-side cursors off.
     Raises `ImproperlyConfigured` for a URL that names no PostgreSQL database.
     """
-    entry = _parse(url) if url else {"ENGINE": EMBEDDED, "NAME": "hubqueue"}
-    options = dict(entry.get("OPTIONS", {}))
+    entry: dict[str, Any] = _parse(url) if url else {"ENGINE": EMBEDDED, "NAME": "hubqueue"}
+    options: dict[str, Any] = dict(entry.get("OPTIONS", {}))
     if "host" in options:
         entry["HOST"] = options.pop("host")
     if "port" in options:
@@ -56,6 +56,9 @@ def _parse(url: str, *, name: str = "DATABASE_URL") -> dict[str, Any]:
     if parts.scheme not in {"postgres", "postgresql"}:
         given = f"the scheme {parts.scheme!r}" if "://" in url else "something without a scheme"
         raise _refusal(name, given)
+    if parts.fragment or "@" in parts.path:
+        # Read on, a piece of the password would become the name of the database.
+        raise _refusal(name, "a '#', '/' or '@' that is not percent-encoded")
     if not entry.get("NAME"):
         raise _refusal(name, "no database name")
     entry["ENGINE"] = POSTGRESQL

@@ -1,5 +1,6 @@
 """Django's database backend for the embedded database."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db.backends.postgresql import base
@@ -13,7 +14,7 @@ from config.embedded.cluster import DATABASE, USER
 class DatabaseClient(PostgreSQLClient):
     """`dbshell` with the psql that came with the server."""
 
-    def runshell(self, parameters: list[str]) -> None:
+    def runshell(self, parameters: Iterable[str]) -> None:
         self.connection.get_connection_params()
         self.executable_name = str(server.programs() / "psql")
         super().runshell(parameters)

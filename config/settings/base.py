@@ -28,7 +28,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "csp",
     "hubqueue",
-    *(["leads"] if (BASE_DIR / "leads").is_dir() else []),
+    "leads",
 ]
 
 MIDDLEWARE = [
@@ -100,7 +100,7 @@ SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
-X_FRAME_OPTIONS = "SAMEORIGIN"  # the admin opens its own pop-ups in frames
+X_FRAME_OPTIONS = "DENY"
 
 LOGGING: dict[str, Any] = {
     "version": 1,

@@ -1,0 +1,58 @@
+"""What can be told without running the program: style, types, imports, migrations, deployment."""
+
+import os
+import subprocess
+import sys
+
+import django
+import pytest
+
+from tests.conftest import CHECKOUT
+
+PRODUCTION = {
+    "DJANGO_SETTINGS_MODULE": "config.settings.production",
+    "SECRET_KEY": "-".join(str(number * 7919) for number in range(20)),
+    "ALLOWED_HOSTS": "jobs.example",
+    "DATABASE_URL": "postgres://nobody:nothing@localhost/nowhere",
+}
+
+
+def run(*command: str, **env: str) -> None:
+    """Run a tool in the checkout and fail with all it said."""
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=CHECKOUT,
+        env=os.environ | env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        pytest.fail(f"{' '.join(command)}\n{done.stdout}", pytrace=False)
+
+
+def test_the_linter_is_content() -> None:
+    run("-m", "ruff", "check", "--quiet", ".")
+
+
+def test_the_format_is_the_formatters() -> None:
+    run("-m", "ruff", "format", "--check", "--quiet", ".")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(django.VERSION >= (6,), reason="types are checked on the older Django")
+def test_the_types_fit() -> None:
+    run("-m", "mypy")
+
+
+def test_imports_go_down() -> None:
+    run("-c", "from importlinter.cli import lint_imports_command as main; main()")
+
+
+def test_no_migration_is_missing() -> None:
+    run("manage.py", "makemigrations", "--check", "--dry-run")
+
+
+def test_production_passes_the_deployment_checks() -> None:
+    run("manage.py", "check", "--deploy", "--fail-level", "WARNING", **PRODUCTION)
