@@ -1,0 +1,87 @@
+"""Claim: give due jobs to a worker, each with a new fence, in one statement and one short commit."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from hubqueue.lifecycle.database import connection
+from hubqueue.lifecycle.guard import Claimed
+from hubqueue.lifecycle.sql import sql
+from hubqueue.signals import job_claimed
+
+
+@dataclass(slots=True)
+class Lane:
+    """A queue as one worker serves it: how many of its jobs may run here, and which tenant was served last."""
+
+    queue: str
+    cap: int
+    last_tenant: str = ""
+
+
+def claim(
+    worker: UUID,
+    lanes: Sequence[Lane],
+    rooms: Sequence[int],
+    total: int,
+    kinds: Sequence[str],
+    *,
+    using: str,
+) -> list[Claimed]:
+    """Claim up to ``total`` due jobs of ``kinds``, up to ``rooms[i]`` of ``lanes[i]``, lanes in the order given.
+
+    Inside a lane: priority (strict), turns over tenants from ``lane.last_tenant`` on, then age. Remembers
+    the tenant served last in the lane. What is paused, and suspects, are passed over.
+    """
+    with connection(using).cursor() as cursor:
+        cursor.execute(
+            sql("claim"),
+            [
+                worker,
+                [lane.queue for lane in lanes],
+                list(rooms),
+                total,
+                list(kinds),
+                [lane.last_tenant for lane in lanes],
+            ],
+        )
+        rows = cursor.fetchall()
+    found = [_claimed(columns) for *columns, _ in rows]
+    turns = {each.queue: turn for each, (*_, turn) in zip(found, rows, strict=True)}
+    for lane in lanes:
+        lane.last_tenant = turns.get(lane.queue, lane.last_tenant)
+    return _told(found)
+
+
+def claim_suspect(
+    worker: UUID, queues: Sequence[str], kinds: Sequence[str], *, using: str
+) -> Claimed | None:
+    """Claim the one suspect that is due longest, for a worker that runs nothing else. None when there is none."""
+    with connection(using).cursor() as cursor:
+        cursor.execute(
+            sql("claim_suspect"), {"worker": worker, "queues": list(queues), "kinds": list(kinds)}
+        )
+        rows = cursor.fetchall()
+    found = _told([_claimed(columns) for columns in rows])
+    return found[0] if found else None
+
+
+def _claimed(columns: Sequence[Any]) -> Claimed:
+    """Django leaves jsonb of a plain cursor as text."""
+    row = list(columns)
+    row[5], row[13] = json.loads(row[5]), json.loads(row[13])
+    return Claimed(*row)
+
+
+def _told(found: list[Claimed]) -> list[Claimed]:
+    for each in found:
+        job_claimed.send_robust(
+            sender=None,
+            kind=each.kind,
+            queue=each.queue,
+            tenant=each.tenant,
+            waited=max(0.0, (each.claimed_at - each.run_at).total_seconds()),
+        )
+    return found

@@ -1,0 +1,16 @@
+"""Where the queue's rows live: the alias that Django's routers give for ``Job``."""
+
+from django.db import connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from hubqueue.models import Job
+
+
+def alias() -> str:
+    """The database alias that every write and every claim uses."""
+    return router.db_for_write(Job)
+
+
+def connection(using: str | None = None) -> BaseDatabaseWrapper:
+    """This thread's connection to the queue's database."""
+    return connections[using or alias()]

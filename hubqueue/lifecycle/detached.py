@@ -1,0 +1,54 @@
+"""A detached attempt: no transaction is open while the handler runs; its completion is a transaction of its own."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.db import DatabaseError
+
+from hubqueue.conf import conf
+from hubqueue.errors import LeaseLost, RowBusy
+from hubqueue.lifecycle.connections import is_connection_loss
+from hubqueue.lifecycle.context import JobContext
+from hubqueue.lifecycle.owed import Owed, store
+from hubqueue.lifecycle.settle import Abandon, Settled, Verdict
+from hubqueue.results import Done, Result
+
+
+class Unstored(Exception):
+    """The work is done, its completion could not be stored yet: ``owed`` is to be paid."""
+
+    def __init__(self, owed: Owed) -> None:
+        super().__init__("the completion could not be stored yet")
+        self.owed = owed
+
+
+def perform(
+    job: JobContext,
+    invoke: Callable[[], Result | None],
+    judge: Callable[[Result | None], Verdict],
+    *,
+    abandon: Abandon | None,
+    limit: timedelta,
+) -> Settled:
+    """Run, then settle together with ``Done.record``. What the handler raises passes through.
+
+    The work was done outside the database, so its completion is not given up for a database that is away
+    or a row that is busy: ``Unstored`` carries what is owed.
+    """
+    answer = invoke()
+    record = answer.record if isinstance(answer, Done) else None
+    owed = Owed(job.claimed, judge(answer), job.using, abandon, record)
+    try:
+        return store(owed, patience=conf().settle_grace)
+    except LeaseLost:
+        raise
+    except RowBusy as busy:
+        raise Unstored(owed) from busy
+    except DatabaseError as raised:
+        if is_connection_loss(raised, job.using):
+            raise Unstored(_in_doubt(owed)) from raised
+        raise
+
+
+def _in_doubt(owed: Owed) -> Owed:
+    return Owed(owed.claimed, owed.verdict, owed.using, owed.abandon, owed.record, in_doubt=True)

@@ -1,0 +1,68 @@
+"""A verdict that could not be stored yet. It is paid as soon as the row or the database lets us."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import Error, transaction
+
+from hubqueue.errors import LeaseLost, RowBusy
+from hubqueue.lifecycle.connections import discard, is_connection_loss
+from hubqueue.lifecycle.failure import broken_by
+from hubqueue.lifecycle.guard import Claimed, hold
+from hubqueue.lifecycle.read_back import read_back
+from hubqueue.lifecycle.settle import Abandon, Settled, Verdict, retry, settle
+
+SHORT = timedelta(milliseconds=200)
+AFTER_BROKEN_RECORD = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """An ended attempt and its verdict. ``record`` runs in the settle's transaction (``Done.record``).
+
+    ``in_doubt``: a COMMIT was sent and its answer lost, so the row may be settled already.
+    """
+
+    claimed: Claimed
+    verdict: Verdict
+    using: str
+    abandon: Abandon | None = None
+    record: Callable[[], object] | None = None
+    in_doubt: bool = False
+
+
+def pay(owed: Owed, *, patience: timedelta = SHORT) -> Settled | Owed | None:
+    """Store the verdict. Answers ``Owed`` again when it still cannot be stored, None when the job is lost."""
+    try:
+        return store(owed, patience=patience)
+    except LeaseLost:
+        return read_back(owed.claimed, using=owed.using) if owed.in_doubt else None
+    except RowBusy:
+        return owed
+    except Error as raised:
+        if not is_connection_loss(raised, owed.using):
+            return _unrecordable(owed, raised)
+        discard(owed.using)
+        return owed
+    except Exception as raised:
+        return _unrecordable(owed, raised)
+
+
+def store(owed: Owed, *, patience: timedelta) -> Settled:
+    """The settle with what belongs in its transaction. Raises what it meets; then nothing was written."""
+    with transaction.atomic(using=owed.using):
+        if owed.record is not None:
+            hold(owed.claimed, using=owed.using)
+            owed.record()
+        return settle(
+            owed.claimed, owed.verdict, using=owed.using, abandon=owed.abandon, patience=patience
+        )
+
+
+def _unrecordable(owed: Owed, raised: Exception) -> Settled | Owed | None:
+    """The record function itself failed: the attempt failed. Without one, the settle is broken: say so."""
+    if owed.record is None:
+        raise raised
+    failed = retry(broken_by(raised), after=AFTER_BROKEN_RECORD)
+    return pay(Owed(owed.claimed, failed, owed.using, owed.abandon))

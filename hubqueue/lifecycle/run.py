@@ -1,0 +1,189 @@
+"""Run one attempt: decode, call the handler, judge its answer, settle. The same pipeline for workers and tests."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Never, NoReturn, Protocol
+
+from hubqueue import policy
+from hubqueue.conf import conf
+from hubqueue.errors import Interrupted, LeaseLost, PayloadRefused, RowBusy, StopRequested
+from hubqueue.lifecycle import detached, transactional
+from hubqueue.lifecycle import settle as verdicts
+from hubqueue.lifecycle.connections import discard, is_connection_loss
+from hubqueue.lifecycle.context import JobContext, Watch
+from hubqueue.lifecycle.failure import Broken, broken_by, code_word, printable
+from hubqueue.lifecycle.guard import Claimed
+from hubqueue.lifecycle.owed import Owed, pay
+from hubqueue.lifecycle.settle import Settled, Verdict
+from hubqueue.payload import Signature, clean
+from hubqueue.policy import Backoff
+from hubqueue.results import Dead, Done, Park, Repeat, Result, Retry
+
+Call = Callable[[Callable[[], Result | None]], Result | None]
+
+
+class Work(Protocol):
+    """What running needs of a handler."""
+
+    function: Callable[..., Result | None]
+    signature: Signature
+    detached: bool
+    backoff: Backoff
+    give_up_after: timedelta | None
+    abandon_hook: Callable[[JobContext], object] | None
+
+    @property
+    def timeout(self) -> timedelta: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt about to run. ``call`` invokes the handler; a worker wraps its timeout around it."""
+
+    claimed: Claimed
+    work: Work
+    using: str
+    watch: Watch
+    call: Call
+
+    @property
+    def job(self) -> JobContext:
+        return JobContext(self.claimed, self.using, self.work.detached, self.watch)
+
+    @property
+    def overdrawn(self) -> bool:
+        """Whether the job had no attempt left when it was claimed: then it is given up, not run."""
+        return self._exhausted(self.claimed.attempts - 1)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether this attempt, if it fails, was the last."""
+        return self._exhausted(self.claimed.attempts)
+
+    def _exhausted(self, attempts: int) -> bool:
+        return policy.exhausted(
+            attempts=attempts,
+            max_attempts=self.claimed.max_attempts,
+            failing_since=self.claimed.failing_since,
+            give_up_after=self.work.give_up_after,
+            now=self.claimed.claimed_at,
+        )
+
+
+def run(attempt: Attempt) -> Settled | Owed | None:
+    """Run an attempt to its end.
+
+    Answers where the job stands; ``Owed`` when the verdict could not be stored yet (the database is away,
+    or the row is busy): whoever runs the loop pays it later; None when the attempt lost its job.
+    """
+    if attempt.overdrawn:
+        return _pay(attempt, verdicts.give_up_overdrawn())
+    try:
+        arguments = attempt.work.signature.decode(attempt.claimed.payload)
+    except PayloadRefused as refused:
+        return _pay(attempt, _failed(attempt, broken_by(refused)))
+    job = attempt.job
+    invoke = partial(attempt.call, partial(attempt.work.function, job, **arguments))
+    perform = detached.perform if attempt.work.detached else transactional.perform
+    try:
+        return perform(
+            job,
+            invoke,
+            partial(judge, attempt),
+            abandon=abandon_hook(attempt),
+            limit=attempt.work.timeout,
+        )
+    except LeaseLost:
+        discard(attempt.using)
+        return None
+    except transactional.InDoubt:
+        discard(attempt.using)
+        return _pay(attempt, verdicts.hand_back("connection_lost", after=_moment()), doubt=True)
+    except detached.Unstored as unstored:
+        discard(attempt.using)
+        return unstored.owed
+    except RowBusy:
+        return Owed(
+            attempt.claimed, verdicts.hand_back(RowBusy.code), attempt.using, abandon_hook(attempt)
+        )
+    except BaseException as raised:
+        verdict = _verdict_on(attempt, raised)
+        if isinstance(raised, Interrupted) or is_connection_loss(raised, attempt.using):
+            discard(attempt.using)
+        return _pay(attempt, verdict)
+
+
+def judge(attempt: Attempt, answer: Result | None) -> Verdict:
+    """The verdict that a handler's answer stands for."""
+    match answer:
+        case None:
+            return verdicts.succeed()
+        case Done(result=result):
+            return verdicts.succeed(
+                None if result is None else clean(result, limit=conf().result_limit)
+            )
+        case Repeat(after=after, at=at):
+            return verdicts.repeat(after=after, at=at)
+        case Retry(after=after, code=code, spend=spend):
+            return _failed(attempt, Broken(code_word(code) or "retry"), after=after, spend=spend)
+        case Dead(code=code):
+            return verdicts.give_up(Broken(code_word(code) or "dead"))
+        case Park(reason=reason):
+            return verdicts.set_aside(printable(reason))
+        case _ as other:
+            return _refuse(other)
+
+
+def _refuse(answer: Never) -> NoReturn:
+    """Unreachable for the type checker, like ``assert_never``; a handler can still answer anything."""
+    raise TypeError(
+        f"a handler answers None, Done, Repeat, Retry, Dead or Park, got {type(answer).__name__}"
+    )
+
+
+def abandon_hook(attempt: Attempt) -> Callable[[Claimed], object] | None:
+    """The abandon hook of the attempt's kind, bound to its job."""
+    hook = attempt.work.abandon_hook
+    return None if hook is None else partial(_abandon, hook, attempt.using, attempt.work.detached)
+
+
+def _abandon(
+    hook: Callable[[JobContext], object], using: str, is_detached: bool, claimed: Claimed
+) -> object:
+    return hook(JobContext(claimed, using, is_detached))
+
+
+def _verdict_on(attempt: Attempt, raised: BaseException) -> Verdict:
+    if type(raised) is Interrupted:
+        return verdicts.hand_back("interrupted")
+    if is_connection_loss(raised, attempt.using):
+        return verdicts.hand_back("connection_lost", after=_moment())
+    if isinstance(raised, StopRequested) and attempt.watch.stop is not None:
+        return verdicts.hand_back(StopRequested.code)
+    return _failed(attempt, broken_by(raised))
+
+
+def _failed(
+    attempt: Attempt, broken: Broken, *, after: timedelta | None = None, spend: bool = True
+) -> Verdict:
+    """A failed attempt: another try after the asked wait or the backoff, or giving up."""
+    if spend and attempt.exhausted:
+        return verdicts.give_up(broken)
+    wait = (
+        attempt.work.backoff.wait(attempt.claimed.attempts)
+        if after is None
+        else policy.spread(after)
+    )
+    return verdicts.retry(broken, after=wait, spend=spend)
+
+
+def _pay(attempt: Attempt, verdict: Verdict, *, doubt: bool = False) -> Settled | Owed | None:
+    return pay(Owed(attempt.claimed, verdict, attempt.using, abandon_hook(attempt), in_doubt=doubt))
+
+
+def _moment() -> timedelta:
+    """A short random wait, so that a thousand victims of one restart do not come back in one instant."""
+    return timedelta(seconds=0.2 + random.random())

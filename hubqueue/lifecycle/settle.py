@@ -1,0 +1,234 @@
+"""Settle: end an attempt. Named verdicts feed one guarded statement; nothing else leaves RUNNING."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import OperationalError, transaction
+
+from hubqueue.errors import LeaseLost, RowBusy
+from hubqueue.ids import uuid7
+from hubqueue.lifecycle.database import connection
+from hubqueue.lifecycle.failure import Broken, broken_by, record_failure
+from hubqueue.lifecycle.guard import Claimed, guarded
+from hubqueue.lifecycle.sql import sql
+from hubqueue.signals import job_settled, lease_lost
+from hubqueue.states import Move, State
+
+LOCK_NOT_AVAILABLE = "55P03"
+UNHURRIED = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How an attempt ends. Made by the functions below, which say what each means."""
+
+    move: Move
+    wait: timedelta | None = None
+    at: datetime | None = None
+    spend: bool = True
+    code: str | None = None
+    reason: str | None = None
+    result: str | None = None
+    suspect: bool | None = False
+    broken: Broken | None = None
+
+
+def succeed(result: str | None = None) -> Verdict:
+    """The work is done; ``result`` is JSON text."""
+    return Verdict(Move.SUCCEED, result=result)
+
+
+def repeat(*, after: timedelta | None = None, at: datetime | None = None) -> Verdict:
+    """The work is done and is to be done again."""
+    return Verdict(Move.REPEAT, wait=after, at=at)
+
+
+def retry(broken: Broken, *, after: timedelta, spend: bool = True) -> Verdict:
+    """The attempt failed; try again ``after`` a while."""
+    return Verdict(Move.RETRY, wait=after, spend=spend, code=broken.code, broken=broken)
+
+
+def give_up(broken: Broken, *, spend: bool = True) -> Verdict:
+    """Give the job up: a dead letter."""
+    return Verdict(Move.GIVE_UP, code=broken.code, broken=broken, spend=spend)
+
+
+def give_up_overdrawn() -> Verdict:
+    """No attempt was left at the claim: a dead letter with the code of the last failure, without running."""
+    return Verdict(Move.GIVE_UP, spend=False, suspect=None)
+
+
+def set_aside(reason: str) -> Verdict:
+    """Park the job until a person releases it."""
+    return Verdict(Move.SET_ASIDE, reason=reason[:200], spend=False)
+
+
+def hand_back(code: str | None = None, *, after: timedelta | None = None) -> Verdict:
+    """The attempt did not take place, or says nothing about the job: back to READY, unspent."""
+    broken = Broken(code) if code else None
+    return Verdict(Move.HAND_BACK, wait=after, spend=False, code=code, suspect=None, broken=broken)
+
+
+def rescue(
+    broken: Broken | None, *, after: timedelta | None, spend: bool, suspect: bool | None
+) -> Verdict:
+    """The worker is gone: back to READY, never to a dead letter."""
+    code = broken.code if broken else None
+    return Verdict(Move.RESCUE, wait=after, spend=spend, code=code, suspect=suspect, broken=broken)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Where the job stands after its attempt. ``abandoned`` = given up for good by this move."""
+
+    id: UUID
+    state: State
+    attempts: int
+    run_at: datetime
+    successor: bool
+
+    @property
+    def abandoned(self) -> bool:
+        return self.state in (State.DEAD, State.CANCELLED)
+
+
+# Runs the abandon hook of a job's kind.
+Abandon = Callable[[Claimed], object]
+
+
+def settle(
+    claimed: Claimed,
+    verdict: Verdict,
+    *,
+    using: str,
+    abandon: Abandon | None = None,
+    patience: timedelta = UNHURRIED,
+) -> Settled:
+    """Settle one attempt, in one transaction with the failure row, the abandon hook and the successor.
+
+    Joins the caller's transaction when one is open. Raises ``LeaseLost``, or ``RowBusy`` when somebody
+    held the row's lock for longer than ``patience``; then nothing was written.
+    """
+    return settle_all([(claimed, verdict)], using=using, abandon=abandon, patience=patience)[0]
+
+
+def settle_all(
+    ended: Sequence[tuple[Claimed, Verdict]],
+    *,
+    using: str,
+    abandon: Abandon | None = None,
+    patience: timedelta = UNHURRIED,
+    all_or_nothing: bool = True,
+) -> list[Settled]:
+    """Settle several attempts by one statement; see ``settle``. Answers those that were still held."""
+    by_id = {claimed.id: (claimed, verdict) for claimed, verdict in ended}
+    with transaction.atomic(using=using):
+        rows = _update(ended, using=using, patience=patience, all_or_nothing=all_or_nothing)
+        settled = []
+        for job_id, state, attempts, run_at, rerun_at, moment in rows:
+            claimed, verdict = by_id[job_id]
+            if verdict.broken is not None:
+                record_failure(
+                    claimed,
+                    verdict.broken,
+                    spent=verdict.spend,
+                    failed_at=moment,
+                    worker=claimed.claimed_by,
+                    using=using,
+                )
+            now = Settled(job_id, State(state), attempts, run_at, rerun_at is not None)
+            if now.abandoned:
+                let_go(claimed, abandon, moment=moment, using=using)
+                if rerun_at is not None:
+                    insert_successor(job_id, using=using)
+            settled.append(now)
+            _tell(claimed, verdict, now, moment, using)
+    return settled
+
+
+def let_go(claimed: Claimed, abandon: Abandon | None, *, moment: datetime, using: str) -> None:
+    """Run the abandon hook in a savepoint. A hook that raises is rolled back and recorded; the move stands."""
+    if abandon is None:
+        return
+    try:
+        with transaction.atomic(using=using):
+            abandon(claimed)
+    except Exception as raised:
+        broken = broken_by(raised)
+        record_failure(
+            claimed,
+            Broken(
+                "abandon_failed",
+                broken.exception,
+                broken.sqlstate,
+                broken.constraint,
+                broken.frames,
+                broken.message,
+            ),
+            spent=False,
+            failed_at=moment,
+            worker=claimed.claimed_by,
+            using=using,
+        )
+
+
+def insert_successor(job_id: UUID, *, using: str) -> None:
+    """Insert the new job that serves a wake-up pending on a job that ended without serving it."""
+    with connection(using).cursor() as cursor:
+        cursor.execute(sql("successor"), {"id": job_id, "new_id": uuid7()})
+
+
+def _update(
+    ended: Sequence[tuple[Claimed, Verdict]],
+    *,
+    using: str,
+    patience: timedelta,
+    all_or_nothing: bool,
+) -> list[tuple[Any, ...]]:
+    verdicts = [verdict for _, verdict in ended]
+    try:
+        return guarded(
+            sql("settle"),
+            [(claimed.id, claimed.fence) for claimed, _ in ended],
+            {
+                "patience": f"{max(1, round(patience.total_seconds() * 1000))}ms",
+                "moves": [each.move for each in verdicts],
+                "waits": [each.wait for each in verdicts],
+                "ats": [each.at for each in verdicts],
+                "spends": [each.spend for each in verdicts],
+                "codes": [each.code for each in verdicts],
+                "reasons": [each.reason for each in verdicts],
+                "results": [each.result for each in verdicts],
+                "suspects": [each.suspect for each in verdicts],
+            },
+            using=using,
+            all_or_nothing=all_or_nothing,
+        )
+    except LeaseLost:
+        for claimed, _ in ended:
+            lease_lost.send_robust(sender=None, kind=claimed.kind)
+        raise
+    except OperationalError as raised:
+        if getattr(raised.__cause__, "sqlstate", None) == LOCK_NOT_AVAILABLE:
+            raise RowBusy("the job's row stayed locked by another transaction") from raised
+        raise
+
+
+def _tell(claimed: Claimed, verdict: Verdict, now: Settled, moment: datetime, using: str) -> None:
+    transaction.on_commit(
+        lambda: job_settled.send_robust(
+            sender=None,
+            kind=claimed.kind,
+            queue=claimed.queue,
+            state=now.state,
+            outcome=verdict.move,
+            code=verdict.code or "",
+            seconds=max(0.0, (moment - claimed.claimed_at).total_seconds()),
+            attempt=claimed.attempts,
+        ),
+        using=using,
+        robust=True,
+    )

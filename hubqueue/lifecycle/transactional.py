@@ -1,0 +1,84 @@
+"""A transactional attempt: the handler's writes and the job's completion are one commit."""
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from time import monotonic
+
+from django.db import DatabaseError, connections, transaction
+
+from hubqueue.conf import conf
+from hubqueue.lifecycle.connections import is_connection_loss
+from hubqueue.lifecycle.context import JobContext
+from hubqueue.lifecycle.failure import broken_by
+from hubqueue.lifecycle.settle import Abandon, Settled, Verdict, settle
+from hubqueue.results import Done, Result
+
+log = logging.getLogger(__name__)
+
+
+class InDoubt(Exception):
+    """COMMIT was sent and its answer lost: the row knows."""
+
+
+def perform(
+    job: JobContext,
+    invoke: Callable[[], Result | None],
+    judge: Callable[[Result | None], Verdict],
+    *,
+    abandon: Abandon | None,
+    limit: timedelta,
+) -> Settled:
+    """Run and settle in one transaction. Whatever is raised rolled everything back, except ``InDoubt``."""
+    started = monotonic()
+    committing = committed = False
+
+    def note() -> None:
+        nonlocal committed
+        committed = True
+
+    try:
+        with transaction.atomic(using=job.using):
+            transaction.on_commit(note, using=job.using)
+            answer = invoke()
+            if isinstance(answer, Done) and answer.record is not None:
+                answer.record()
+            verdict = judge(answer)
+            left = max(timedelta(0), limit - timedelta(seconds=monotonic() - started))
+            settled = settle(
+                job.claimed,
+                verdict,
+                using=job.using,
+                abandon=abandon,
+                patience=left + conf().settle_grace,
+            )
+            shield_hooks(job.using)
+            committing = True
+    except DatabaseError as raised:
+        if committing and not committed and is_connection_loss(raised, job.using):
+            raise InDoubt from raised
+        raise
+    return settled
+
+
+def shield_hooks(using: str) -> None:
+    """Make every ``on_commit`` hook run by itself: one that fails is logged and loses no other.
+
+    The work is committed by then, so a hook's failure must not be taken for the attempt's.
+    """
+    connection = connections[using]
+    connection.run_on_commit = [
+        (savepoints, _shielded(hook), robust)
+        for savepoints, hook, robust in connection.run_on_commit
+    ]
+
+
+def _shielded(hook: Callable[[], object]) -> Callable[[], None]:
+    def run() -> None:
+        try:
+            hook()
+        except Exception as raised:
+            broken = broken_by(raised)
+            log.error("on_commit hook failed: %s %s", broken.exception, broken.code)
+
+    return run

@@ -1,0 +1,147 @@
+-- The queue's clock. Stable and inlinable, so it can bound an index scan; the session setting is how tests move it.
+CREATE FUNCTION hubqueue_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT statement_timestamp() + coalesce(nullif(current_setting('hubqueue.clock_offset', true), ''), '0')::interval
+$$;
+
+-- The number a claim gives is the larger of this and the last one plus 1: it is never given twice, even when a
+-- crash of the server lost an asynchronous claim.
+CREATE FUNCTION hubqueue_fence() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+$$;
+
+-- Claims up to total due jobs for worker: lane by lane, priority by priority (strict), turns over tenants, then age.
+-- rooms[i] bounds lanes[i]; turns[i] is the tenant that was served last there ('' = the installation's own work).
+-- next_turn tells the caller what to pass as turns[i] next time, place is the order within a lane. Every query below is bounded by the room left.
+CREATE FUNCTION hubqueue_claim(
+    worker uuid, lanes text[], rooms int[], total int, kinds text[], turns text[]
+) RETURNS TABLE (job hubqueue_job, next_turn text, place bigint) LANGUAGE plpgsql AS $$
+DECLARE
+    moment CONSTANT timestamptz := hubqueue_now();
+    shut_queues text[];
+    shut_tenants text[];
+    open_kinds text[];
+    room int;
+    level smallint;
+    ring text[];
+    turn text;
+    picked uuid[];
+    more uuid[];
+BEGIN
+    -- A claim that a crash loses is found READY again, and the fence is new all the same.
+    PERFORM set_config('synchronous_commit', 'off', true);
+    SELECT
+        coalesce(array_agg(value) FILTER (WHERE scope = 'queue'), '{}'),
+        coalesce(array_agg(value) FILTER (WHERE scope = 'tenant'), '{}'),
+        (SELECT array_agg(kind) FROM unnest(kinds) AS kind WHERE kind NOT IN (
+            SELECT value FROM hubqueue_pause WHERE scope = 'kind' AND (until IS NULL OR until > moment)))
+    INTO shut_queues, shut_tenants, open_kinds
+    FROM hubqueue_pause WHERE until IS NULL OR until > moment;
+    IF open_kinds IS NULL THEN RETURN; END IF;
+
+    FOR lane IN 1 .. cardinality(lanes) LOOP
+        room := least(rooms[lane], total);
+        CONTINUE WHEN room <= 0 OR lanes[lane] = ANY (shut_queues);
+        picked := '{}';
+        turn := turns[lane];
+        level := -32768;
+        LOOP
+            SELECT j.priority INTO level FROM hubqueue_job AS j
+            WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lanes[lane] AND j.priority >= level
+            ORDER BY j.priority LIMIT 1;
+            EXIT WHEN NOT FOUND;
+
+            SELECT walk.tenants INTO ring FROM hubqueue_turns(lanes[lane], level, turn, room) AS walk(tenants);
+            IF cardinality(ring) > 0 THEN
+                turn := ring[cardinality(ring)];
+                SELECT coalesce(array_agg(due.id), '{}') INTO more
+                FROM unnest(ring) AS tenant, LATERAL (
+                    SELECT j.id FROM hubqueue_job AS j
+                    WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lanes[lane] AND j.priority = level
+                        AND coalesce(j.tenant_id, '') = tenant AND j.run_at <= moment
+                        AND j.kind = ANY (open_kinds) AND tenant <> ALL (shut_tenants)
+                    ORDER BY j.run_at, j.id
+                    LIMIT greatest(1, room / cardinality(ring))
+                    FOR NO KEY UPDATE SKIP LOCKED
+                ) AS due;
+                picked := picked || more;
+                room := room - cardinality(more);
+            END IF;
+
+            IF room > 0 THEN
+                SELECT coalesce(array_agg(due.id), '{}') INTO more FROM (
+                    SELECT j.id FROM hubqueue_job AS j
+                    WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lanes[lane] AND j.priority = level
+                        AND j.run_at <= moment AND j.kind = ANY (open_kinds)
+                        AND (j.tenant_id IS NULL OR j.tenant_id <> ALL (shut_tenants))
+                        AND j.id <> ALL (picked)
+                    ORDER BY j.run_at, j.id
+                    LIMIT room
+                    FOR NO KEY UPDATE SKIP LOCKED
+                ) AS due;
+                picked := picked || more;
+                room := room - cardinality(more);
+            END IF;
+            EXIT WHEN room <= 0 OR level = 32767;
+            level := level + 1;
+        END LOOP;
+
+        total := total - cardinality(picked);
+        RETURN QUERY
+            UPDATE hubqueue_job AS j
+            SET state = 'RUNNING',
+                attempts = j.attempts + 1,
+                fence = greatest(j.fence + 1, hubqueue_fence()),
+                claimed_by = worker,
+                claimed_at = moment,
+                progress = NULL,
+                rerun_at = CASE WHEN j.rerun_at > moment THEN j.rerun_at END
+            FROM unnest(picked) WITH ORDINALITY AS p (id, place)
+            WHERE j.id = p.id
+            RETURNING j, turn, p.place;
+        EXIT WHEN total <= 0;
+    END LOOP;
+END
+$$;
+
+-- The next tenants with READY rows of one priority, in a ring that goes on after the one served last. A loose index
+-- scan: one index descent per tenant, at most most + 1 of them.
+CREATE FUNCTION hubqueue_turns(lane text, level smallint, served text, most int) RETURNS text[]
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    ring text[] := '{}';
+    tenant text := served;
+    wrapped boolean := false;
+BEGIN
+    WHILE cardinality(ring) < most LOOP
+        SELECT coalesce(j.tenant_id, '') INTO tenant FROM hubqueue_job AS j
+        WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane AND j.priority = level
+            AND coalesce(j.tenant_id, '') > tenant
+        ORDER BY coalesce(j.tenant_id, '') LIMIT 1;
+        IF NOT FOUND THEN
+            EXIT WHEN wrapped;
+            wrapped := true;
+            SELECT coalesce(j.tenant_id, '') INTO tenant FROM hubqueue_job AS j
+            WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane AND j.priority = level
+                AND coalesce(j.tenant_id, '') >= ''
+            ORDER BY coalesce(j.tenant_id, '') LIMIT 1;
+            EXIT WHEN NOT FOUND;
+        END IF;
+        EXIT WHEN wrapped AND tenant > served OR tenant = ANY (ring);
+        ring := ring || tenant;
+        EXIT WHEN wrapped AND tenant = served;
+    END LOOP;
+    RETURN ring;
+END
+$$;
+
+-- Dead entries of a queue table are many and short-lived: vacuum by their number, not by the table's size, and keep
+-- room on the pages.
+ALTER TABLE hubqueue_job SET (
+    autovacuum_vacuum_scale_factor = 0.0,
+    autovacuum_vacuum_threshold = 5000,
+    autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_analyze_scale_factor = 0.02,
+    autovacuum_vacuum_cost_delay = 0,
+    fillfactor = 85
+);
+ALTER TABLE hubqueue_worker SET (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 200);

@@ -1,0 +1,120 @@
+"""Officers' verbs as functions: what the admin and ``manage.py hubqueue`` call.
+
+Every verb takes who acts and why, refuses with ``MoveRefused`` (a code and a sentence), and leaves an
+``Operation`` entry. The state answered is where the job stands afterwards: RUNNING = it was asked to stop.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from functools import partial
+from uuid import UUID
+
+from hubqueue.errors import MoveRefused
+from hubqueue.lifecycle import operate
+from hubqueue.lifecycle import pause as pausing
+from hubqueue.lifecycle import redrive as redriving
+from hubqueue.lifecycle.context import JobContext
+from hubqueue.lifecycle.database import alias
+from hubqueue.lifecycle.guard import Claimed
+from hubqueue.lifecycle.redrive import Answer
+from hubqueue.lifecycle.settle import Abandon
+from hubqueue.models import Job, Pause
+from hubqueue.registry import Handler, registry
+from hubqueue.states import Move, State
+
+
+def park(job_id: UUID, *, actor: str, reason: str) -> State:
+    return operate.park(job_id, actor=actor, reason=reason, using=alias())
+
+
+def release(job_id: UUID, *, actor: str, reason: str) -> State:
+    return operate.release(job_id, actor=actor, reason=reason, using=alias())
+
+
+def run_now(job_id: UUID, *, actor: str, reason: str) -> State:
+    return operate.run_now(job_id, actor=actor, reason=reason, using=alias())
+
+
+def cancel(job_id: UUID, *, actor: str, reason: str) -> State:
+    using = alias()
+    kind = Job.objects.using(using).filter(pk=job_id).values_list("kind", flat=True).first()
+    abandon = abandon_for(kind, using) if kind else None
+    return operate.cancel(job_id, actor=actor, reason=reason, using=using, abandon=abandon)
+
+
+def redrive(job_id: UUID, *, actor: str, reason: str) -> State:
+    return operate.redrive(job_id, actor=actor, reason=reason, using=alias())
+
+
+def dismiss(job_id: UUID, *, actor: str, reason: str) -> State:
+    return operate.dismiss(job_id, actor=actor, reason=reason, using=alias())
+
+
+VERBS = {
+    Move.PARK: park,
+    Move.RELEASE: release,
+    Move.RUN_NOW: run_now,
+    Move.CANCEL: cancel,
+    Move.REDRIVE: redrive,
+    Move.DISMISS: dismiss,
+}
+
+
+def each(verb: Move, job_ids: Iterable[UUID], *, actor: str, reason: str) -> Iterator[Answer]:
+    """One verb on many jobs, each in its own transaction; an answer per row."""
+    for job_id in job_ids:
+        try:
+            yield Answer(job_id, VERBS[verb](job_id, actor=actor, reason=reason))
+        except MoveRefused as refused:
+            yield Answer(job_id, None, refused.code, str(refused))
+
+
+def redrive_many(
+    job_ids: Iterable[UUID], *, actor: str, reason: str, batch: int = 500
+) -> Iterator[Answer]:
+    """Redrive many dead letters, ``batch`` per transaction; give them newest first."""
+    return redriving.redrive_many(job_ids, actor=actor, reason=reason, using=alias(), batch=batch)
+
+
+def find_dead(
+    kind: str | None = None,
+    code: str | None = None,
+    queue: str | None = None,
+    tenant: str | None = None,
+) -> Iterator[UUID]:
+    """The ids of dead letters, newest first, streamed."""
+    found = Job.objects.using(alias()).dead()
+    for name, value in (
+        ("kind", kind),
+        ("error_code", code),
+        ("queue", queue),
+        ("tenant_id", tenant),
+    ):
+        if value is not None:
+            found = found.filter(**{name: value})
+    return found.order_by("-id").values_list("id", flat=True).iterator(chunk_size=2000)
+
+
+def pause(
+    scope: str, value: str, *, actor: str, reason: str, until: datetime | None = None
+) -> Pause:
+    """Claims pass over a queue, kind or tenant until it is resumed or ``until`` has come. What runs goes on."""
+    return pausing.pause(scope, value, actor=actor, reason=reason, until=until, using=alias())
+
+
+def resume(scope: str, value: str, *, actor: str, reason: str) -> None:
+    """End a pause now."""
+    pausing.resume(scope, value, actor=actor, reason=reason, using=alias())
+
+
+def abandon_for(kind: str, using: str) -> Abandon | None:
+    """The abandon hook of a kind, for moves that another worker's attempt does not make."""
+    handler = registry.find(kind)
+    if handler is None or handler.abandon_hook is None:
+        return None
+    return partial(_abandon, handler, using)
+
+
+def _abandon(handler: Handler[...], using: str, claimed: Claimed) -> object:
+    assert handler.abandon_hook is not None
+    return handler.abandon_hook(JobContext(claimed, using, handler.detached))

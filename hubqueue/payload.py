@@ -1,0 +1,176 @@
+"""Arguments to JSON and back: checked against the handler's signature at both ends.
+
+Conversion is msgspec's (UUID, datetime, date, time, timedelta, Decimal, enum, dataclass and the JSON types);
+what PostgreSQL's jsonb or a JSON reader cannot keep is refused here, with the path of the value.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, get_type_hints
+
+import msgspec
+
+from hubqueue.errors import PayloadRefused
+
+UNCONVERTIBLE = (msgspec.ValidationError, TypeError, ValueError, OverflowError, RecursionError)
+
+Json = None | bool | int | float | str | list[Any] | dict[str, Any]
+
+# Beyond these a reader that keeps numbers as doubles reads another number.
+JSON_SAFE = 2**53 - 1
+DEPTH = 64
+
+
+class Signature:
+    """The keyword-only arguments of one handler: their types, and which must be given."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.name = f"{function.__module__}.{function.__qualname__}"
+        hints = get_type_hints(function)
+        parameters = list(inspect.signature(function).parameters.values())
+        if not parameters or parameters[0].kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            raise TypeError(f"{self.name}: a handler's first parameter is the job: (job, *, ...)")
+        self.types: dict[str, Any] = {}
+        self.required: set[str] = set()
+        for each in parameters[1:]:
+            if each.kind is not inspect.Parameter.KEYWORD_ONLY:
+                raise TypeError(
+                    f"{self.name}: argument {each.name} must be keyword-only: (job, *, {each.name})"
+                )
+            if each.name not in hints:
+                raise TypeError(f"{self.name}: argument {each.name} needs a type annotation")
+            self.types[each.name] = hints[each.name]
+            if each.default is inspect.Parameter.empty:
+                self.required.add(each.name)
+
+    def encode(self, arguments: Mapping[str, Any], *, limit: int) -> str:
+        """The arguments as JSON text. Raises ``PayloadRefused`` naming the argument; ``limit`` is in bytes."""
+        self._check_names(arguments)
+        encoded: dict[str, Json] = {}
+        for name, value in arguments.items():
+            _refuse_collections(value, name)
+            try:
+                converted = msgspec.convert(value, self.types[name], from_attributes=False)
+                plain = msgspec.to_builtins(converted, str_keys=False)
+            except UNCONVERTIBLE as problem:
+                raise PayloadRefused(name, _expectation(self.types[name], value)) from problem
+            check_storable(plain, name)
+            encoded[name] = plain
+        return dump(encoded, "arguments", limit=limit)
+
+    def decode(self, payload: Any) -> dict[str, Any]:
+        """The arguments a stored payload stands for. Raises ``PayloadRefused`` naming the argument."""
+        if not isinstance(payload, dict):
+            raise PayloadRefused("payload", "expected an object")
+        self._check_names(payload)
+        decoded: dict[str, Any] = {}
+        for name, value in payload.items():
+            try:
+                decoded[name] = msgspec.convert(value, self.types[name])
+            except UNCONVERTIBLE as problem:
+                raise PayloadRefused(name, _expectation(self.types[name], value)) from problem
+        return decoded
+
+    def _check_names(self, given: Mapping[str, Any]) -> None:
+        for name in given:
+            if name not in self.types:
+                known = ", ".join(sorted(self.types)) or "none"
+                raise PayloadRefused(
+                    _clip(name), f"unknown argument of {self.name}; known are: {known}"
+                )
+        missing = sorted(self.required - set(given))
+        if missing:
+            raise PayloadRefused(missing[0], f"missing argument of {self.name}")
+
+
+def check_storable(value: Any, path: str, depth: int = 0) -> None:
+    """Refuse what JSON or jsonb cannot keep as it is: NaN, infinities, NUL, lone surrogates, huge integers."""
+    if depth > DEPTH:
+        raise PayloadRefused(path, f"nested deeper than {DEPTH} levels")
+    if value is None or value is True or value is False:
+        return
+    kind = type(value)
+    if kind is str:
+        _check_text(value, path)
+    elif kind is int:
+        if not -JSON_SAFE <= value <= JSON_SAFE:
+            raise PayloadRefused(
+                path, "an integer beyond 2**53 - 1 does not survive JSON; pass it as str"
+            )
+    elif kind is float:
+        if not math.isfinite(value):
+            raise PayloadRefused(path, "NaN and infinities cannot be stored")
+    elif kind is dict:
+        for key, item in value.items():
+            if type(key) is not str:
+                raise PayloadRefused(path, f"keys must be str, got {type(key).__name__}")
+            _check_text(key, f"{path} (a key)")
+            check_storable(item, f"{path}.{_clip(key)}", depth + 1)
+    elif kind is list or kind is tuple:
+        for index, item in enumerate(value):
+            check_storable(item, f"{path}[{index}]", depth + 1)
+    else:
+        raise PayloadRefused(path, f"{kind.__name__} is not JSON")
+
+
+def dump(value: Any, path: str, *, limit: int) -> str:
+    """Storable ``value`` as JSON text of at most ``limit`` bytes."""
+    text = msgspec.json.encode(value)
+    if len(text) > limit:
+        raise PayloadRefused(path, f"{len(text):,} bytes of JSON, at most {limit:,} can be stored")
+    return text.decode()
+
+
+def clean(value: Any, *, limit: int) -> str:
+    """A result as JSON text that can always be stored: what cannot be kept becomes a note that says so.
+
+    Used where refusing would leave a finished job unsettled.
+    """
+    try:
+        plain = msgspec.to_builtins(value)
+        check_storable(plain, "result")
+        return dump(plain, "result", limit=limit)
+    except PayloadRefused as refused:
+        return dump({"not_stored": refused.problem}, "result", limit=limit)
+    except UNCONVERTIBLE:
+        return dump({"not_stored": f"{type(value).__name__} is not JSON"}, "result", limit=limit)
+
+
+def _check_text(text: str, path: str) -> None:
+    if "\x00" in text:
+        raise PayloadRefused(path, "a NUL character cannot be stored in PostgreSQL")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise PayloadRefused(path, "a lone surrogate is not valid Unicode") from None
+
+
+def _refuse_collections(value: Any, path: str) -> None:
+    """Naive moments, sets and strings that cannot be stored are refused before conversion hides them."""
+    if isinstance(value, datetime) and value.tzinfo is None:
+        raise PayloadRefused(path, "a naive datetime; make it aware")
+    if isinstance(value, (set, frozenset)):
+        raise PayloadRefused(path, "a set has no order; pass a list")
+    if isinstance(value, str):
+        _check_text(value, path)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(key, str):
+                _check_text(key, f"{path} (a key)")
+            _refuse_collections(item, f"{path}.{_clip(str(key))}")
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            _refuse_collections(item, f"{path}[{index}]")
+
+
+def _expectation(expected: Any, value: Any) -> str:
+    name = getattr(expected, "__name__", None) if isinstance(expected, type) else str(expected)
+    return f"expected {name}, got {type(value).__name__} that is not one"
+
+
+def _clip(text: str) -> str:
+    printable = text.encode("ascii", "backslashreplace").decode()
+    return printable if len(printable) <= 60 else printable[:57] + "..."
