@@ -102,6 +102,11 @@ def queue_label(queue: str) -> str:
     return queue if queue in conf().queues else UNKNOWN
 
 
+def known_queues() -> tuple[str, ...]:
+    """The queues of the settings, for gauges that publish a zero."""
+    return conf().queues
+
+
 @receiver(signals.job_enqueued, dispatch_uid="hubqueue.metrics.enqueued")
 def count_enqueued(*, kind: str, queue: str, outcome: str, **_: Any) -> None:
     ENQUEUED.labels(kind_label(kind), queue_label(queue), str(outcome)).inc()
