@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import version
 
 import django
 import pytest
+from packaging.requirements import Requirement
 
 from tests.conftest import CHECKOUT
 
@@ -33,7 +36,7 @@ def run(*command: str, **env: str) -> None:
 
 
 def test_the_linter_is_content() -> None:
-    run("-m", "ruff", "check", "--quiet", ".")
+    run("-m", "ruff", "check", "--quiet", "--output-format", "concise", ".")
 
 
 def test_the_format_is_the_formatters() -> None:
@@ -56,3 +59,11 @@ def test_no_migration_is_missing() -> None:
 
 def test_production_passes_the_deployment_checks() -> None:
     run("manage.py", "check", "--deploy", "--fail-level", "WARNING", **PRODUCTION)
+
+
+def test_the_lock_gives_what_the_project_asks_for() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    asked = project["dependencies"] + project["optional-dependencies"]["dev"]
+    for requirement in map(Requirement, asked):
+        if requirement.marker is None or requirement.marker.evaluate():
+            assert version(requirement.name) in requirement.specifier, requirement
