@@ -10,6 +10,8 @@ class HubqueueConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from hubqueue import checks, metrics
+        from hubqueue import checks, logs, metrics  # noqa: F401  they register themselves
+
+        logs.configure()
 
         autodiscover_modules("handlers")
