@@ -1,14 +1,40 @@
 """What every test may ask for."""
 
 import os
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
 
 import pytest
 from django.db import connection
 
-from config.embedded import server
+from config.embedded import locks, server
+from config.embedded.home import own_directory
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None,
+) -> Iterator[None]:
+    """A test database of its own for every run, so that two runs in one checkout do not meet.
+
+    The first is `test_hubqueue`, one beside it `test_hubqueue_2`. The number is held by a file
+    lock, which a killed run lets go too; the next run with that number drops what it left.
+    """
+    for number in count(1):
+        lock = locks.open_lock(own_directory() / f"test-run-{number}")
+        if locks.take(lock, wait=False):
+            break
+        os.close(lock)
+    test = connection.settings_dict["TEST"]
+    name = test["NAME"] or f"test_{connection.settings_dict['NAME']}"
+    test["NAME"] = name if number == 1 else f"{name}_{number}"
+    yield
+    os.close(lock)
 
 
 @pytest.fixture
@@ -21,26 +47,20 @@ def process_env(transactional_db: None) -> dict[str, str]:
     return {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "config.settings.test",
-        "DATABASE_URL": _url(),
+        "DATABASE_URL": _url(connection.settings_dict),
         "PYTHONPATH": str(CHECKOUT),
         "PYTHONUNBUFFERED": "1",
     }
 
 
-def _url() -> str:
-    settings = connection.settings_dict
+def _url(settings: dict[str, Any]) -> str:
     if settings["ENGINE"] == "config.embedded":
         return server.dsn(settings["NAME"])
-    return url(settings)
-
-
-def url(settings: dict[str, object]) -> str:
-    """The `DATABASE_URL` of these settings."""
-    from urllib.parse import quote, urlencode
-
-    options = {"host": settings["HOST"], "port": settings["PORT"]}
-    credentials = quote(str(settings["USER"]), safe="")
+    credentials = quote(settings["USER"], safe="")
     if settings["PASSWORD"]:
-        credentials += ":" + quote(str(settings["PASSWORD"]), safe="")
-    query = urlencode({key: value for key, value in options.items() if value})
-    return f"postgres://{credentials}@/{quote(str(settings['NAME']), safe='')}?{query}"
+        credentials += ":" + quote(settings["PASSWORD"], safe="")
+    query = {"host": settings["HOST"], "port": settings["PORT"]}
+    if settings["DISABLE_SERVER_SIDE_CURSORS"]:
+        query["pgbouncer"] = "transaction"
+    given = urlencode({key: value for key, value in query.items() if value})
+    return f"postgres://{credentials}@/{quote(settings['NAME'], safe='')}?{given}"

@@ -50,11 +50,17 @@ def read(data: Path) -> Postmaster | None:
     return Postmaster(int(lines[0]), Path(lines[4]))
 
 
-def is_ready(data: Path, *, port: int = PORT) -> bool:
-    """Whether the server of this data directory has finished its start."""
+def says_ready(data: Path) -> bool:
+    """Whether the server of this data directory lives and wrote that its start is complete."""
     lines = _lines(data)
     server = read(data)
-    return server is not None and len(lines) > 7 and lines[7] == "ready" and server.accepts(port)
+    return server is not None and len(lines) > 7 and lines[7] == "ready" and server.is_alive()
+
+
+def is_ready(data: Path, *, port: int = PORT) -> bool:
+    """Whether it also takes connections."""
+    server = read(data)
+    return server is not None and says_ready(data) and server.accepts(port)
 
 
 def belongs_to(server: Postmaster, data: Path) -> bool:

@@ -70,7 +70,8 @@ def _count(place: Home) -> None:
 
 
 def _is_well(place: Home) -> bool:
-    return locks.is_held(place.supervisor_lock) and postmaster.is_ready(place.data)
+    # No probe of the socket: connecting is the probe, and costs the server a process each time.
+    return locks.is_held(place.supervisor_lock) and postmaster.says_ready(place.data)
 
 
 def _sockets(place: Home) -> Path:

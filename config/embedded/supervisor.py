@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -175,14 +176,19 @@ class Supervisor:
 
     def _stop(self) -> None:
         for number, patience in STOP_STEPS:
-            pid = self._child.pid if self._child else self._server.pid if self._server else 0
-            if pid:
-                os.kill(pid, number)
+            self._signal(number)
             deadline = time.monotonic() + patience
             while time.monotonic() < deadline:
                 if not self._is_running():
                     return
                 time.sleep(0.02)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._child is not None:
+            self._child.send_signal(number)
+        elif self._server is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self._server.pid, number)
 
 
 def _detach() -> None:

@@ -40,7 +40,7 @@ def test_the_linter_is_content() -> None:
 
 
 def test_the_format_is_the_formatters() -> None:
-    run("-m", "ruff", "format", "--check", "--quiet", ".")
+    run("-m", "ruff", "format", "--check", "--output-format", "concise", ".")
 
 
 @pytest.mark.timeout(300)
