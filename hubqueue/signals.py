@@ -12,3 +12,7 @@ job_rescued = Signal()  # kind, queue, cause, spent
 lease_lost = Signal()  # kind
 verb_done = Signal()  # verb, target, actor
 worker_changed = Signal()  # worker, event (started, ended, killed, recycled)
+scheduler_ticked = Signal()  # lag (seconds), leading
+duty_ended = Signal()  # duty, code ("" = well), seconds
+poller_reseeded = Signal()  # kind, queue
+tick_fired = Signal()  # schedule, kind, queue, late (seconds)

@@ -1,0 +1,157 @@
+"""Leadership: a session advisory lock that lives and dies with one connection."""
+
+import hashlib
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from enum import StrEnum
+
+import psycopg
+
+from hubqueue.models import Job
+from hubqueue.scheduler.sessions import (
+    SET,
+    Deadline,
+    Raw,
+    limits,
+    milliseconds,
+    open_session,
+    sever,
+)
+
+SHORTEST_IDLE = timedelta(seconds=1)
+
+
+class Standing(StrEnum):
+    """How this process stands at one moment."""
+
+    LEADING = "leading"
+    FOLLOWING = "following"
+    BEHIND = "schema_behind"
+    POOLED = "pooled"
+    READ_ONLY = "read_only"
+
+
+def lock_key() -> int:
+    """The key of the lock: the same in every process that works on these tables, in this database."""
+    name = f"hubqueue.scheduler:{Job._meta.db_table}".encode()
+    return int.from_bytes(hashlib.sha256(name).digest()[:8], signed=True)
+
+
+class Leadership:
+    """The claim of one process to lead. Safe to use from several threads.
+
+    The leader pings its session four times per ``tick``; the server ends a session that was silent for a whole
+    ``tick`` (1 s at least). So a leader that is stopped, frozen or cut off loses the lock like one that died.
+    """
+
+    def __init__(
+        self, *, tick: timedelta, deadline: timedelta, may_lead: Callable[[], bool]
+    ) -> None:
+        self._idle = max(tick, SHORTEST_IDLE)
+        self._deadline = deadline
+        self._may_lead = may_lead
+        self._key = lock_key()
+        self._session: Raw | None = None
+        self._leading = False
+        self._mutex = threading.RLock()
+        self._ended = threading.Event()
+        self._pinger = threading.Thread(target=self._ping, name="leadership", daemon=True)
+        self._pinger.start()
+
+    def stand(self) -> Standing:
+        """Confirm the lock, or try to take it, over the session itself.
+
+        Raises ``psycopg.Error`` when PostgreSQL cannot be reached or does not answer in time; the session is
+        gone then, and so is the lock.
+        """
+        with self._mutex:
+            try:
+                standing = self._ask()
+            except BaseException:
+                self._drop()
+                raise
+            if standing in (Standing.POOLED, Standing.READ_ONLY):
+                self._drop()
+            self._leading = standing is Standing.LEADING
+            return standing
+
+    def close(self) -> None:
+        """Let go of the lock, at once. Does not wait for a statement that is under way."""
+        self._ended.set()
+        sever(self._session)
+        if self._mutex.acquire(timeout=0.2):
+            self._drop()
+            self._mutex.release()
+
+    def _ask(self) -> Standing:
+        session = self._session
+        if session is None or session.closed:
+            self._leading = False
+            session = self._session = open_session()
+            with Deadline(session, self._deadline):
+                if not _is_own_session(session):
+                    return Standing.POOLED
+                self._set(session, limits(self._deadline))
+        with Deadline(session, self._deadline):
+            read_only, holds = _fetch(session, CONFIRM, {"key": self._key})
+        if read_only:
+            return Standing.READ_ONLY
+        if holds:
+            return Standing.LEADING
+        if not self._may_lead():
+            return Standing.BEHIND
+        with Deadline(session, self._deadline):
+            (taken,) = _fetch(session, "SELECT pg_try_advisory_lock(%(key)s)", {"key": self._key})
+            if taken:
+                self._set(session, {"idle_session_timeout": milliseconds(self._idle)})
+        return Standing.LEADING if taken else Standing.FOLLOWING
+
+    def _set(self, session: Raw, settings: dict[str, str]) -> None:
+        session.execute(SET, [list(settings), list(settings.values())])
+
+    def _drop(self) -> None:
+        session, self._session, self._leading = self._session, None, False
+        if session is not None:
+            with suppress(psycopg.Error):
+                session.close()
+
+    def _ping(self) -> None:
+        while not self._ended.wait(self._idle.total_seconds() / 4):
+            with self._mutex:
+                if not self._leading or self._session is None:
+                    continue
+                try:
+                    with Deadline(self._session, self._deadline):
+                        self._session.execute("SELECT 1")
+                except psycopg.Error:
+                    self._drop()
+
+
+def _is_own_session(session: Raw) -> bool:
+    """Whether the server that answers is the one we shook hands with. Behind a pooler it is not.
+
+    Asked before anything is set or locked: in transaction mode both would stay behind on a server
+    connection that belongs to somebody else a moment later.
+    """
+    (pid,) = _fetch(session, "SELECT pg_backend_pid()", {})
+    return bool(pid == session.info.backend_pid)
+
+
+CONFIRM = """
+    SELECT
+        pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean,
+        EXISTS (
+            SELECT FROM pg_locks
+            WHERE locktype = 'advisory' AND pid = pg_backend_pid() AND granted AND objsubid = 1
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                AND (classid::bigint << 32 | objid::bigint) = %(key)s
+        )
+"""
+
+
+def _fetch(session: Raw, statement: str, bound: dict[str, int]) -> tuple[bool | int, ...]:
+    row = session.execute(statement.encode(), bound).fetchone()
+    assert row is not None
+    return row

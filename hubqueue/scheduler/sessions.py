@@ -1,0 +1,147 @@
+"""How the scheduler connects: the leader's own session, and Django's connections in this process.
+
+Every wait has an end on both sides. The server bounds statements and idle times; the client bounds the
+connection (``connect_timeout``), unacknowledged bytes (TCP user timeout), and by ``Deadline`` an answer that
+never comes although the network says all is well.
+"""
+
+import os
+import socket
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Self
+
+import psycopg
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+from psycopg import pq
+from psycopg.conninfo import conninfo_to_dict
+
+from hubqueue.conf import conf
+from hubqueue.lifecycle.database import alias
+
+APPLICATION = "hubqueue-scheduler"
+BOUNDS: dict[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+Raw = psycopg.Connection[tuple[Any, ...]]
+
+
+def parameters() -> dict[str, Any]:
+    """What libpq needs to reach PostgreSQL itself: ``DIRECT_URL``, else what Django connects with."""
+    url = conf().direct_url
+    given: Mapping[str, Any] = (
+        conninfo_to_dict(url) if url else connections[alias()].get_connection_params()
+    )
+    known = _libpq_keywords()
+    kept = {key: value for key, value in given.items() if key in known}
+    if "," in str(kept.get("host", "")):
+        kept.setdefault("target_session_attrs", "read-write")
+    return {**BOUNDS, **kept, "application_name": APPLICATION}
+
+
+def open_session() -> Raw:
+    """A session of its own, outside Django and outside every pool, in autocommit. Nothing is set on it yet."""
+    return psycopg.connect(**parameters(), autocommit=True, prepare_threshold=None)
+
+
+def limits(deadline: timedelta) -> dict[str, str]:
+    """The settings every session of the scheduler gets once it is known to be a session."""
+    return {
+        "statement_timeout": milliseconds(deadline),
+        "lock_timeout": milliseconds(deadline),
+        "idle_in_transaction_session_timeout": milliseconds(deadline * 2),
+        "default_transaction_isolation": "read committed",
+        "client_connection_check_interval": "1000",
+    }
+
+
+def milliseconds(length: timedelta) -> str:
+    """A length of time as PostgreSQL's settings take it."""
+    return str(max(1, round(length.total_seconds() * 1000)))
+
+
+def harden(using: str) -> None:
+    """Bound Django's connections to ``using`` in this process, and let them go past a pooler.
+
+    For the scheduler's own process only: it changes the connection settings of the whole process.
+    """
+    settings = connections.settings[using]
+    options = {key: value for key, value in settings["OPTIONS"].items() if key != "pool"}
+    if url := conf().direct_url:
+        direct: dict[str, Any] = dict(conninfo_to_dict(url))
+        for key, name in DJANGO_NAMES.items():
+            settings[key] = str(direct.pop(name, ""))
+        options = {key: value for key, value in options.items() if key not in direct} | direct
+    settings["OPTIONS"] = {**BOUNDS, **options, "application_name": APPLICATION}
+    settings["CONN_MAX_AGE"] = None
+    connection_created.connect(_limit_created, dispatch_uid="hubqueue.scheduler")
+
+
+DJANGO_NAMES = {
+    "NAME": "dbname",
+    "USER": "user",
+    "PASSWORD": "password",
+    "HOST": "host",
+    "PORT": "port",
+}
+
+
+def _limit_created(connection: BaseDatabaseWrapper, **_: Any) -> None:
+    if connection.alias == alias():
+        apply(connection, limits(conf().statement_deadline))
+
+
+def apply(connection: BaseDatabaseWrapper, settings: Mapping[str, str]) -> None:
+    """Set session settings over one of Django's connections."""
+    with connection.cursor() as cursor:
+        cursor.execute(SET, [list(settings), list(settings.values())])
+
+
+SET = "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given (name, value)"
+
+
+def sever(raw: Raw | None, *, cancel: bool = False) -> None:
+    """End whatever waits on this connection, from another thread. With ``cancel`` tell the server first."""
+    if raw is None or raw.closed:
+        return
+    if cancel:
+        with suppress(Exception):
+            raw.cancel_safe(timeout=0.3)
+    with suppress(OSError, psycopg.Error):
+        end = socket.socket(fileno=os.dup(raw.fileno()))
+        with end:
+            end.shutdown(socket.SHUT_RDWR)
+
+
+class Deadline:
+    """with Deadline(session, timedelta(seconds=5)): the session is severed when the block takes longer."""
+
+    def __init__(self, raw: Raw, length: timedelta) -> None:
+        self._timer = threading.Timer(length.total_seconds(), sever, [raw])
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._timer.cancel()
+
+
+def _libpq_keywords() -> set[str]:
+    return {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
