@@ -1,11 +1,7 @@
 """Names for what people and code ask of registrations. They read; nothing here changes one."""
 
-from typing import TYPE_CHECKING
 
 from django.db import models
-
-if TYPE_CHECKING:
-    from leads.models import Registration
 
 
 class RegistrationQuerySet(models.QuerySet["Registration"]):

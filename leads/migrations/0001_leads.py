@@ -2,11 +2,12 @@
 
 import django.db.models.deletion
 import django.db.models.expressions
+from django.db import migrations, models
+
 import hubqueue.ids
 import hubqueue.querysets
 import leads.models.events
 import leads.predicates
-from django.db import migrations, models
 
 
 class Migration(migrations.Migration):

@@ -1,0 +1,6 @@
+"""Every kind of job of this app, for the queue to find."""
+
+from leads.generate_handler import generate, run, seed
+from leads.import_handler import import_registrations
+
+__all__ = ["generate", "import_registrations", "run", "seed"]

@@ -1,0 +1,142 @@
+"""Which rules apply to an event, and which of its registrations a rule has not taken yet."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import BooleanField, Exists, OuterRef, Q
+from django.db.models.expressions import RawSQL
+
+from leads.grouping import Member
+from leads.models import (
+    Event,
+    LeadProvenanceRegistration,
+    LeadRule,
+    LeadRulePredicate,
+    Registration,
+    RegistrationAnswer,
+    WalkMark,
+)
+from leads.predicates import Axis, Predicate, parse
+
+FIELDS = (
+    "id", "changed_xid", "state", "name", "email", "phone", "company_name", "partner_id",
+    "sale_order_id", "created_at",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """One rule as it applies to one event: what is left to ask is the answers.
+
+    ``since`` is the number of the oldest transaction whose registrations the walk must look at.
+    """
+
+    rule_id: UUID
+    rule_name: str
+    done_only: bool
+    answers: tuple[Predicate, ...]
+    fingerprint: str
+    since: int
+
+
+def matchers(event: Event) -> list[Matcher]:
+    """The active rules whose scope and event-level conditions the event fulfils, in id order."""
+    rules = (
+        LeadRule.objects.filter(Q(event=None) | Q(event=event), active=True)
+        .order_by("id")
+        .prefetch_related("predicates")
+    )
+    marks = {
+        mark.rule_id: mark for mark in WalkMark.objects.filter(event=event, rule__active=True)
+    }
+    found = []
+    for rule in rules:
+        predicates = _parsed(rule.predicates.all())
+        if all(_holds(each, event) for each in predicates if each.axis is not Axis.QUESTION_ANSWER):
+            fingerprint = _fingerprint(rule, predicates, event)
+            mark = marks.get(rule.pk)
+            fits = mark is not None and mark.fingerprint == fingerprint
+            found.append(
+                Matcher(
+                    rule.pk,
+                    rule.name,
+                    rule.done_only,
+                    tuple(p for p in predicates if p.axis is Axis.QUESTION_ANSWER),
+                    fingerprint,
+                    mark.seen_xid if mark is not None and fits else 0,
+                )
+            )
+    return found
+
+
+def page(
+    event_id: UUID, matcher: Matcher, *, after: tuple[int, UUID] | None, limit: int
+) -> list[Member]:
+    """Up to ``limit`` registrations that match and that the rule has not taken, in order of change.
+
+    ``after`` is the place of the last one of the page before.
+    """
+    rows = Registration.objects.eligible().filter(event_id=event_id)
+    if matcher.done_only:
+        rows = rows.filter(state="done")
+    for predicate in matcher.answers:
+        rows = rows.filter(
+            Exists(
+                RegistrationAnswer.objects.filter(
+                    registration=OuterRef("pk"),
+                    question_id=predicate.question_id,
+                    answer_id__in=predicate.values,
+                )
+            )
+        )
+    taken = LeadProvenanceRegistration.objects.filter(
+        registration=OuterRef("pk"), rule_id=matcher.rule_id
+    )
+    rows = rows.filter(
+        RawSQL(
+            "(leads_registration.changed_xid, leads_registration.id) > (%s, %s)",
+            after or (matcher.since, UUID(int=0)),
+            BooleanField(),
+        ),
+        ~Exists(taken),
+    ).order_by("changed_xid", "id")
+    return [Member(*row) for row in rows.values_list(*FIELDS)[:limit]]
+
+
+def _parsed(rows: Iterable[LeadRulePredicate]) -> list[Predicate]:
+    parsed = []
+    for row in rows:
+        given = {"axis": row.axis, "values": row.values}
+        if row.question_id is not None:
+            given["question_id"] = row.question_id
+        parsed.append(parse(given))
+    return parsed
+
+
+def _holds(predicate: Predicate, event: Event) -> bool:
+    match predicate.axis:
+        case Axis.EVENT:
+            return event.pk in predicate.values
+        case Axis.EVENT_TYPE:
+            return event.type_id in predicate.values
+        case Axis.COMPANY:
+            return event.company_id in predicate.values
+        case Axis.QUESTION_ANSWER:
+            raise AssertionError("answers are asked of registrations, not of the event")
+
+
+def _fingerprint(rule: LeadRule, predicates: list[Predicate], event: Event) -> str:
+    """Changes with everything that decides which registrations of the event the rule takes."""
+    said = [
+        rule.done_only,
+        sorted(
+            [p.axis.value, str(p.question_id), sorted(str(value) for value in p.values)]
+            for p in predicates
+        ),
+        str(event.type_id),
+        str(event.company_id),
+    ]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()

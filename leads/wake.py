@@ -1,0 +1,44 @@
+"""Waking the pass, after the commit that armed an event."""
+
+from django.db import router, transaction
+from django.db.models import Q
+
+from hubqueue.models import Job
+from hubqueue.querysets import Now
+from hubqueue.states import State
+from leads.generate_handler import KEY, generate
+
+
+def wake_after_commit() -> None:
+    """Wake the pass once the open transaction has committed; once per transaction, however often asked."""
+    connection = transaction.get_connection(router.db_for_write(Job))
+    here = set(connection.savepoint_ids)
+    # A hook that was noted in an enclosing block stands whenever this one would.
+    noted = any(
+        function is wake and savepoints <= here
+        for savepoints, function, _ in reversed(connection.run_on_commit[-100:])
+    )
+    if not noted:
+        transaction.on_commit(wake, using=connection.alias, robust=True)
+
+
+def wake() -> None:
+    """See to it that a pass starts after this moment.
+
+    A pass that waits to start, or that will run again, is read and left alone: writing its row from
+    every registration would queue them all behind one another.
+    """
+    if not _is_coming():
+        generate.using(dedupe_key=KEY).enqueue()
+
+
+def _is_coming() -> bool:
+    """Whether a pass will start whose first look comes after what this connection has committed."""
+    waits = Q(state=State.READY) & (Q(run_at__lte=Now()) | Q(attempts__gt=0))
+    comes_again = Q(state=State.RUNNING, rerun_at__lte=Now())
+    return (
+        Job.objects.using(router.db_for_write(Job))
+        .unfinished_with_key(generate.kind, KEY)
+        .filter(waits | comes_again | Q(state=State.PARKED))
+        .exists()
+    )
