@@ -41,13 +41,17 @@ class Work(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt about to run. ``call`` invokes the handler; a worker wraps its timeout around it."""
+    """One attempt about to run. ``call`` invokes the handler; a worker wraps its timeout around it.
+
+    ``nested``: somebody else's transaction is open (a test's), so the connection is not ours to close.
+    """
 
     claimed: Claimed
     work: Work
     using: str
     watch: Watch
     call: Call
+    nested: bool = False
 
     @property
     def job(self) -> JobContext:
@@ -97,13 +101,13 @@ def run(attempt: Attempt) -> Settled | Owed | None:
             limit=attempt.work.timeout,
         )
     except LeaseLost:
-        discard(attempt.using)
+        _let_go(attempt)
         return None
     except transactional.InDoubt:
-        discard(attempt.using)
+        _let_go(attempt)
         return _pay(attempt, verdicts.hand_back("connection_lost", after=_moment()), doubt=True)
     except detached.Unstored as unstored:
-        discard(attempt.using)
+        _let_go(attempt)
         return unstored.owed
     except RowBusy:
         return Owed(
@@ -112,8 +116,13 @@ def run(attempt: Attempt) -> Settled | Owed | None:
     except BaseException as raised:
         verdict = _verdict_on(attempt, raised)
         if isinstance(raised, Interrupted) or is_connection_loss(raised, attempt.using):
-            discard(attempt.using)
+            _let_go(attempt)
         return _pay(attempt, verdict)
+
+
+def _let_go(attempt: Attempt) -> None:
+    if not attempt.nested:
+        discard(attempt.using)
 
 
 def judge(attempt: Attempt, answer: Result | None) -> Verdict:

@@ -32,6 +32,7 @@ def perform(
     """Run and settle in one transaction. Whatever is raised rolled everything back, except ``InDoubt``."""
     started = monotonic()
     committing = committed = False
+    hooks_before = len(connections[job.using].run_on_commit)
 
     def note() -> None:
         nonlocal committed
@@ -52,7 +53,7 @@ def perform(
                 abandon=abandon,
                 patience=left + conf().settle_grace,
             )
-            shield_hooks(job.using)
+            shield_hooks(job.using, since=hooks_before)
             committing = True
     except DatabaseError as raised:
         if committing and not committed and is_connection_loss(raised, job.using):
@@ -61,15 +62,15 @@ def perform(
     return settled
 
 
-def shield_hooks(using: str) -> None:
+def shield_hooks(using: str, *, since: int = 0) -> None:
     """Make every ``on_commit`` hook run by itself: one that fails is logged and loses no other.
 
-    The work is committed by then, so a hook's failure must not be taken for the attempt's.
+    The work is committed by then, so a hook's failure must not be taken for the attempt's. The first
+    ``since`` hooks belong to a transaction around the attempt (a test's) and are left alone.
     """
     connection = connections[using]
-    connection.run_on_commit = [
-        (savepoints, _shielded(hook), robust)
-        for savepoints, hook, robust in connection.run_on_commit
+    connection.run_on_commit[since:] = [
+        (entry[0], _shielded(entry[1]), *entry[2:]) for entry in connection.run_on_commit[since:]
     ]
 
 
