@@ -1,0 +1,59 @@
+"""What all pages of the queue share: nothing can be edited, and nothing is counted without a bound."""
+
+from typing import Any, TypeVar
+
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils.functional import cached_property
+
+MOST_COUNTED = 1000
+
+M = TypeVar("M", bound=Model)
+
+
+def bounded_count(rows: "QuerySet[Any]") -> int:
+    """How many rows there are; ``MOST_COUNTED + 1`` when there are more. Reads no more than that many."""
+    return rows.values("pk")[: MOST_COUNTED + 1].count()
+
+
+class BoundedPaginator(Paginator[M]):
+    """Pages over the first thousand rows. Who looks for older ones narrows the list by search or filter."""
+
+    @cached_property
+    def count(self) -> int:
+        return min(bounded_count(self.object_list), MOST_COUNTED)  # type: ignore[arg-type]
+
+
+class ReadOnlyAdmin(admin.ModelAdmin[M]):
+    """Rows to look at. No form adds, changes or deletes any."""
+
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    list_per_page = 100
+    list_max_show_all = 0
+    actions = None
+
+    class Media:
+        css = {"all": ["hubqueue/admin.css"]}
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
+        return False
+
+    def has_view_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
+        return request.user.has_perm(f"hubqueue.view_{self.opts.model_name}")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """No lookups by hand in the address: ``?payload__x__startswith=`` would be a way to guess a payload."""
+        return False
