@@ -60,7 +60,7 @@ def _url(settings: dict[str, Any]) -> str:
     if settings["PASSWORD"]:
         credentials += ":" + quote(settings["PASSWORD"], safe="")
     query = {"host": settings["HOST"], "port": settings["PORT"]}
-    if settings["DISABLE_SERVER_SIDE_CURSORS"]:
+    if settings.get("DISABLE_SERVER_SIDE_CURSORS"):
         query["pgbouncer"] = "transaction"
     given = urlencode({key: value for key, value in query.items() if value})
     return f"postgres://{credentials}@/{quote(settings['NAME'], safe='')}?{given}"
