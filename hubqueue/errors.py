@@ -26,6 +26,12 @@ class LeaseLost(HubqueueError):
     code = "lease_lost"
 
 
+class UnknownAnswer(HubqueueError, TypeError):
+    """A handler answered something that is none of the outcomes."""
+
+    code = "unknown_answer"
+
+
 class RowBusy(HubqueueError):
     """The job's row stayed locked by somebody's open transaction for longer than the attempt may wait."""
 

@@ -6,20 +6,17 @@ Every verb takes who acts and why, refuses with ``MoveRefused`` (a code and a se
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from functools import partial
 from uuid import UUID
 
 from hubqueue.errors import MoveRefused
 from hubqueue.lifecycle import operate
 from hubqueue.lifecycle import pause as pausing
 from hubqueue.lifecycle import redrive as redriving
-from hubqueue.lifecycle.context import JobContext
 from hubqueue.lifecycle.database import alias
-from hubqueue.lifecycle.guard import Claimed
 from hubqueue.lifecycle.redrive import Answer
-from hubqueue.lifecycle.settle import Abandon
+from hubqueue.lifecycle.work import abandon_of
 from hubqueue.models import Job, Pause
-from hubqueue.registry import Handler, registry
+from hubqueue.registry import registry
 from hubqueue.states import Move, State
 
 
@@ -38,7 +35,7 @@ def run_now(job_id: UUID, *, actor: str, reason: str) -> State:
 def cancel(job_id: UUID, *, actor: str, reason: str) -> State:
     using = alias()
     kind = Job.objects.using(using).filter(pk=job_id).values_list("kind", flat=True).first()
-    abandon = abandon_for(kind, using) if kind else None
+    abandon = abandon_of(registry.find(kind), using=using) if kind else None
     return operate.cancel(job_id, actor=actor, reason=reason, using=using, abandon=abandon)
 
 
@@ -105,16 +102,3 @@ def pause(
 def resume(scope: str, value: str, *, actor: str, reason: str) -> None:
     """End a pause now."""
     pausing.resume(scope, value, actor=actor, reason=reason, using=alias())
-
-
-def abandon_for(kind: str, using: str) -> Abandon | None:
-    """The abandon hook of a kind, for moves that another worker's attempt does not make."""
-    handler = registry.find(kind)
-    if handler is None or handler.abandon_hook is None:
-        return None
-    return partial(_abandon, handler, using)
-
-
-def _abandon(handler: Handler[...], using: str, claimed: Claimed) -> object:
-    assert handler.abandon_hook is not None
-    return handler.abandon_hook(JobContext(claimed, using, handler.detached))

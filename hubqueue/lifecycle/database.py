@@ -1,5 +1,7 @@
 """Where the queue's rows live: the alias that Django's routers give for ``Job``."""
 
+from datetime import timedelta
+
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -14,3 +16,8 @@ def alias() -> str:
 def connection(using: str | None = None) -> BaseDatabaseWrapper:
     """This thread's connection to the queue's database."""
     return connections[using or alias()]
+
+
+def interval(length: timedelta) -> str:
+    """A duration as PostgreSQL reads it."""
+    return f"{length.total_seconds()} seconds"

@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from hubqueue.conf import conf
 from hubqueue.errors import PayloadRefused
 from hubqueue.ids import uuid7
 from hubqueue.lifecycle import ring
@@ -192,7 +191,7 @@ _STANDING = {
 }
 
 
-def _check_text(text: str | None, argument: str, longest: int) -> None:
+def _check_text(text: object, argument: str, longest: int) -> None:
     if text is None:
         return
     if not isinstance(text, str) or not 0 < len(text) <= longest:

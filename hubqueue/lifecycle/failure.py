@@ -112,7 +112,11 @@ def _frames(traceback: TracebackType | None) -> list[dict[str, str | int]]:
     if len(places) <= KEPT_FRAMES:
         return places
     half = KEPT_FRAMES // 2
-    left_out: dict[str, str | int] = {"file": f"({len(places) - 2 * half} frames left out)", "line": 0, "function": ""}
+    left_out: dict[str, str | int] = {
+        "file": f"({len(places) - 2 * half} frames left out)",
+        "line": 0,
+        "function": "",
+    }
     return [*places[:half], left_out, *places[-half:]]
 
 

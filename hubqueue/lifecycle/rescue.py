@@ -2,19 +2,21 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from time import monotonic
 from uuid import UUID
 
 from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.lifecycle import settle as verdicts
-from hubqueue.lifecycle.database import connection
+from hubqueue.lifecycle.database import connection, interval
 from hubqueue.lifecycle.failure import Broken
 from hubqueue.lifecycle.guard import Claimed, claimed_from
-from hubqueue.lifecycle.settle import Abandon, Settled, Verdict, settle
+from hubqueue.lifecycle.settle import Settled, Verdict, settle
 from hubqueue.lifecycle.sql import sql
+from hubqueue.lifecycle.work import Work, abandon_of, exhausted
 from hubqueue.models import Job, Worker
 from hubqueue.policy import Backoff
+from hubqueue.querysets import database_now
 from hubqueue.signals import job_rescued
 from hubqueue.states import State
 
@@ -22,7 +24,7 @@ WORKER_DIED = "worker_died"
 SHORT = timedelta(milliseconds=500)
 BACKOFF = Backoff()
 
-FindAbandon = Callable[[str], Abandon | None]
+FindWork = Callable[[str], Work | None]
 
 
 def rescue(
@@ -33,7 +35,7 @@ def rescue(
     using: str,
     in_flight: Collection[UUID] | None = None,
     timed_out: Collection[UUID] = (),
-    find_abandon: FindAbandon = lambda kind: None,
+    find_work: FindWork = lambda kind: None,
 ) -> list[Settled]:
     """Take back everything ``worker`` still holds.
 
@@ -42,14 +44,18 @@ def rescue(
     Rows that are locked just now are left to the next sweep.
     """
     rescued = []
+    now = database_now(using)
     held = Job.objects.using(using).filter(state=State.RUNNING, claimed_by=worker)
     for job in held.order_by("id").iterator(chunk_size=500):
         claimed = claimed_from(job)
         started = in_flight is None or job.id in in_flight
-        verdict = _verdict(claimed, started=started, alone=alone, timed_out=job.id in timed_out)
+        work = find_work(job.kind)
+        verdict = _verdict(
+            claimed, work, started=started, alone=alone, timed_out=job.id in timed_out, now=now
+        )
         try:
             settled = settle(
-                claimed, verdict, using=using, abandon=find_abandon(job.kind), patience=SHORT
+                claimed, verdict, using=using, abandon=abandon_of(work, using=using), patience=SHORT
             )
         except (LeaseLost, RowBusy):
             continue
@@ -60,29 +66,47 @@ def rescue(
     return rescued
 
 
-def _verdict(claimed: Claimed, *, started: bool, alone: bool, timed_out: bool) -> Verdict:
+def _verdict(
+    claimed: Claimed,
+    work: Work | None,
+    *,
+    started: bool,
+    alone: bool,
+    timed_out: bool,
+    now: datetime,
+) -> Verdict:
     if timed_out:
-        wait = BACKOFF.wait(max(1, claimed.attempts))
+        wait = _wait(claimed, work, now)
         return verdicts.rescue(Broken("timeout"), after=wait, spend=True, suspect=claimed.suspect)
     if not started:
         return verdicts.rescue(None, after=None, spend=False, suspect=claimed.suspect)
     if not alone:
         return verdicts.rescue(Broken(WORKER_DIED), after=None, spend=False, suspect=True)
-    wait = BACKOFF.wait(max(1, claimed.attempts))
-    return verdicts.rescue(Broken(WORKER_DIED), after=wait, spend=True, suspect=True)
+    return verdicts.rescue(
+        Broken(WORKER_DIED), after=_wait(claimed, work, now), spend=True, suspect=True
+    )
+
+
+def _wait(claimed: Claimed, work: Work | None, now: datetime) -> timedelta | None:
+    """The backoff; none for a job that is out of attempts: whoever claims it next gives it up."""
+    if exhausted(claimed, work, attempts=claimed.attempts, now=now):
+        return None
+    return (BACKOFF if work is None else work.backoff).wait(max(1, claimed.attempts))
 
 
 @dataclass(slots=True)
 class Sweep:
     """Looks for workers that are gone: lease passed, row missing, or no session left (seen twice).
 
-    One object per supervisor: it remembers who had no session at the last look. ``apart`` is how long the
-    server, our own session, and a missing session must have lasted before anything is taken from anybody.
+    One object per supervisor: it remembers who had no session at the last look. ``apart`` is how long a
+    session must be missing; ``calm`` is how long the server and our own session must have been up before
+    anything is taken from anybody: after an outage the living renew first.
     """
 
     using: str
     apart: timedelta
-    find_abandon: FindAbandon = field(default=lambda kind: None)
+    calm: timedelta
+    find_work: FindWork = field(default=lambda kind: None)
     _missing_since: dict[UUID, float] = field(default_factory=dict)
 
     def once(self) -> list[Settled]:
@@ -102,13 +126,11 @@ class Sweep:
 
     def _suspected(self) -> list[tuple[UUID, bool, bool, bool]]:
         with connection(self.using).cursor() as cursor:
-            cursor.execute(sql("gone_workers"), {"apart": self.apart})
+            cursor.execute(sql("gone_workers"), {"calm": interval(self.calm)})
             return list(cursor.fetchall())
 
     def _take(self, worker: UUID, cause: str, solo: bool) -> list[Settled]:
-        taken = rescue(
-            worker, cause=cause, alone=solo, using=self.using, find_abandon=self.find_abandon
-        )
+        taken = rescue(worker, cause=cause, alone=solo, using=self.using, find_work=self.find_work)
         left = Job.objects.using(self.using).filter(state=State.RUNNING, claimed_by=worker).exists()
         if not left:
             Worker.objects.using(self.using).filter(pk=worker).delete()

@@ -5,11 +5,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Never, NoReturn, Protocol
+from typing import assert_never
 
 from hubqueue import policy
 from hubqueue.conf import conf
-from hubqueue.errors import Interrupted, LeaseLost, PayloadRefused, RowBusy, StopRequested
+from hubqueue.errors import (
+    Interrupted,
+    LeaseLost,
+    PayloadRefused,
+    RowBusy,
+    StopRequested,
+    UnknownAnswer,
+)
 from hubqueue.lifecycle import detached, transactional
 from hubqueue.lifecycle import settle as verdicts
 from hubqueue.lifecycle.connections import discard, is_connection_loss
@@ -18,25 +25,12 @@ from hubqueue.lifecycle.failure import Broken, broken_by, code_word, printable
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.lifecycle.owed import Owed, pay
 from hubqueue.lifecycle.settle import Settled, Verdict
-from hubqueue.payload import Signature, clean
-from hubqueue.policy import Backoff
+from hubqueue.lifecycle.work import Work, abandon_of, exhausted
+from hubqueue.payload import clean
 from hubqueue.results import Dead, Done, Park, Repeat, Result, Retry
 
+ANSWERS: tuple[type, ...] = (type(None), Done, Repeat, Retry, Dead, Park)
 Call = Callable[[Callable[[], Result | None]], Result | None]
-
-
-class Work(Protocol):
-    """What running needs of a handler."""
-
-    function: Callable[..., Result | None]
-    signature: Signature
-    detached: bool
-    backoff: Backoff
-    give_up_after: timedelta | None
-    abandon_hook: Callable[[JobContext], object] | None
-
-    @property
-    def timeout(self) -> timedelta: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +62,8 @@ class Attempt:
         return self._exhausted(self.claimed.attempts)
 
     def _exhausted(self, attempts: int) -> bool:
-        return policy.exhausted(
-            attempts=attempts,
-            max_attempts=self.claimed.max_attempts,
-            failing_since=self.claimed.failing_since,
-            give_up_after=self.work.give_up_after,
-            now=self.claimed.claimed_at,
-        )
+        now = self.claimed.claimed_at
+        return exhausted(self.claimed, self.work, attempts=attempts, now=now)
 
 
 def run(attempt: Attempt) -> Settled | Owed | None:
@@ -97,7 +86,7 @@ def run(attempt: Attempt) -> Settled | Owed | None:
             job,
             invoke,
             partial(judge, attempt),
-            abandon=abandon_hook(attempt),
+            abandon=abandon_of(attempt.work, using=attempt.using),
             limit=attempt.work.timeout,
         )
     except LeaseLost:
@@ -111,7 +100,10 @@ def run(attempt: Attempt) -> Settled | Owed | None:
         return unstored.owed
     except RowBusy:
         return Owed(
-            attempt.claimed, verdicts.hand_back(RowBusy.code), attempt.using, abandon_hook(attempt)
+            attempt.claimed,
+            verdicts.hand_back(RowBusy.code),
+            attempt.using,
+            abandon_of(attempt.work, using=attempt.using),
         )
     except BaseException as raised:
         verdict = _verdict_on(attempt, raised)
@@ -126,7 +118,11 @@ def _let_go(attempt: Attempt) -> None:
 
 
 def judge(attempt: Attempt, answer: Result | None) -> Verdict:
-    """The verdict that a handler's answer stands for."""
+    """The verdict that a handler's answer stands for. Raises ``UnknownAnswer`` for anything else."""
+    if not isinstance(answer, ANSWERS):
+        raise UnknownAnswer(
+            f"a handler answers None, Done, Repeat, Retry, Dead or Park, got {type(answer).__name__}"
+        )
     match answer:
         case None:
             return verdicts.succeed()
@@ -143,26 +139,7 @@ def judge(attempt: Attempt, answer: Result | None) -> Verdict:
         case Park(reason=reason):
             return verdicts.set_aside(printable(reason))
         case _ as other:
-            return _refuse(other)
-
-
-def _refuse(answer: Never) -> NoReturn:
-    """Unreachable for the type checker, like ``assert_never``; a handler can still answer anything."""
-    raise TypeError(
-        f"a handler answers None, Done, Repeat, Retry, Dead or Park, got {type(answer).__name__}"
-    )
-
-
-def abandon_hook(attempt: Attempt) -> Callable[[Claimed], object] | None:
-    """The abandon hook of the attempt's kind, bound to its job."""
-    hook = attempt.work.abandon_hook
-    return None if hook is None else partial(_abandon, hook, attempt.using, attempt.work.detached)
-
-
-def _abandon(
-    hook: Callable[[JobContext], object], using: str, is_detached: bool, claimed: Claimed
-) -> object:
-    return hook(JobContext(claimed, using, is_detached))
+            assert_never(other)
 
 
 def _verdict_on(attempt: Attempt, raised: BaseException) -> Verdict:
@@ -190,7 +167,15 @@ def _failed(
 
 
 def _pay(attempt: Attempt, verdict: Verdict, *, doubt: bool = False) -> Settled | Owed | None:
-    return pay(Owed(attempt.claimed, verdict, attempt.using, abandon_hook(attempt), in_doubt=doubt))
+    return pay(
+        Owed(
+            attempt.claimed,
+            verdict,
+            attempt.using,
+            abandon_of(attempt.work, using=attempt.using),
+            in_doubt=doubt,
+        )
+    )
 
 
 def _moment() -> timedelta:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from hubqueue.lifecycle.database import connection
+from hubqueue.lifecycle.database import connection, interval
 from hubqueue.lifecycle.guard import guarded
 from hubqueue.models import Worker
 from hubqueue.querysets import Now
@@ -55,9 +55,9 @@ def renew(workers: Sequence[UUID], *, lease: timedelta, using: str) -> set[UUID]
     """Lengthen the leases by one statement that no job's row lock can block. Answers those whose row is there."""
     with connection(using).cursor() as cursor:
         cursor.execute(
-            "UPDATE hubqueue_worker SET lease_until = hubqueue_now() + %s"
+            "UPDATE hubqueue_worker SET lease_until = hubqueue_now() + %s::interval"
             " WHERE id = ANY(%s::uuid[]) RETURNING id",
-            [lease, list(workers)],
+            [interval(lease), list(workers)],
         )
         return {worker for (worker,) in cursor.fetchall()}
 

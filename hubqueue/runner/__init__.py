@@ -1,0 +1,1 @@
+"""What happens in a worker's processes: a supervisor that runs no handler, and its children that do."""

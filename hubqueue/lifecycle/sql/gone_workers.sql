@@ -9,8 +9,8 @@ SELECT
     coalesce(worker.solo, false) AS solo
 FROM (SELECT DISTINCT claimed_by FROM hubqueue_job WHERE state = 'RUNNING') AS holder
 LEFT JOIN hubqueue_worker AS worker ON worker.id = holder.claimed_by
-WHERE clock_timestamp() - pg_postmaster_start_time() > %(apart)s
-    AND (SELECT clock_timestamp() - backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()) > %(apart)s
+WHERE clock_timestamp() - pg_postmaster_start_time() > %(calm)s::interval
+    AND (SELECT clock_timestamp() - backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()) > %(calm)s::interval
     AND (
         worker.id IS NULL OR worker.lease_until < hubqueue_now() OR (
             worker.sessions_visible AND NOT EXISTS (

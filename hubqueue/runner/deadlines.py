@@ -1,0 +1,36 @@
+"""Watch the timeouts of running handlers from a thread that runs none."""
+
+import heapq
+from itertools import count
+from threading import Condition, Thread
+from time import monotonic
+
+from hubqueue.errors import TimedOut
+from hubqueue.runner.latch import Latch
+
+
+class Deadlines:
+    """Fires latches whose time is up. Latches that are closed by then ignore it."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._waiting: list[tuple[float, int, Latch]] = []
+        self._order = count()
+        Thread(target=self._watch, name="deadlines", daemon=True).start()
+
+    def watch(self, latch: Latch, seconds: float) -> None:
+        with self._changed:
+            heapq.heappush(self._waiting, (monotonic() + seconds, next(self._order), latch))
+            self._changed.notify()
+
+    def _watch(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting:
+                    self._changed.wait()
+                moment, _, latch = self._waiting[0]
+                if (left := moment - monotonic()) > 0:
+                    self._changed.wait(left)
+                    continue
+                heapq.heappop(self._waiting)
+            latch.fire(TimedOut)

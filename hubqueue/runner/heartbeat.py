@@ -1,0 +1,41 @@
+"""Renew the leases of all children, carry their progress, and bring back stop requests and lost fences."""
+
+from uuid import UUID
+
+from hubqueue.conf import conf
+from hubqueue.lifecycle.workers import Held, held_by, renew, store_progress
+from hubqueue.runner.crew import Child, Crew, InFlight
+
+
+class Heartbeat:
+    """One renewal round per call, over the connection of the thread that calls it."""
+
+    def __init__(self, crew: Crew, *, using: str) -> None:
+        self._crew = crew
+        self._using = using
+
+    def beat(self) -> None:
+        """The lease first: nothing else in the round may delay it."""
+        workers = self._crew.workers()
+        if not workers:
+            return
+        renewed = renew(workers, lease=conf().lease, using=self._using)
+        with self._crew.lock:
+            children = [child for child in self._crew.children if child.registered]
+        for child in children:
+            if child.worker not in renewed and child.worker in workers:
+                child.wire.send({"register": True})
+        store_progress(self._crew.take_shares(), using=self._using)
+        started = {child.worker: dict(child.in_flight) for child in children}
+        rows = {row.id: row for row in held_by(workers, using=self._using)}
+        for child in children:
+            self._tell(child, started[child.worker], rows)
+
+    def _tell(self, child: Child, started: dict[UUID, InFlight], rows: dict[UUID, Held]) -> None:
+        for job_id, running in started.items():
+            row = rows.get(job_id)
+            if row is None or row.fence != running.fence or row.worker != child.worker:
+                child.wire.send({"lost": [str(job_id), running.fence]})
+            elif row.stop and (job_id, row.stop) not in child.stops_told:
+                child.stops_told.add((job_id, row.stop))
+                child.wire.send({"stop": [str(job_id), row.stop]})

@@ -1,0 +1,83 @@
+"""Interrupt a handler, and only a handler: a latch that is closed before the attempt is settled.
+
+An exception is set on the handler's thread and its running statement is cancelled. After the latch is
+closed nothing can be set any more, and what was set and not delivered is taken back.
+"""
+
+import ctypes
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock, get_ident
+from typing import Any, TypeVar
+
+from django.db import connections
+
+from hubqueue.errors import Interrupted
+
+R = TypeVar("R")
+
+_set_async_exc = ctypes.pythonapi.PyThreadState_SetAsyncExc
+_set_async_exc.argtypes = [ctypes.c_ulong, ctypes.py_object]
+
+
+class Latch:
+    """Around one call of one handler."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._open = False
+        self._fired: type[Interrupted] | None = None
+        self._thread = 0
+        self._sessions: list[Any] = []
+
+    def call(self, invoke: Callable[[], R]) -> R:
+        """Call the handler in this thread. Raises what ``fire`` was given when it fired, whatever the handler did."""
+        self._thread = get_ident()
+        self._sessions = [connections[alias] for alias in connections]
+        raised: BaseException | None = None
+        answer: R | None = None
+        try:
+            try:
+                with self._lock:
+                    self._open = self._fired is None
+                if self._open:
+                    answer = invoke()
+            finally:
+                self._close()
+        except BaseException as error:
+            raised = error
+        # Once more: the interrupt may have been delivered inside the first closing.
+        self._close()
+        if self._fired is not None:
+            raise raised if type(raised) is self._fired else self._fired()
+        if raised is not None:
+            raise raised
+        return answer  # type: ignore[return-value]
+
+    def fire(self, reason: type[Interrupted]) -> bool:
+        """Interrupt the handler, once. False when it has ended already or was interrupted before."""
+        with self._lock:
+            if self._fired is not None:
+                return False
+            if not self._open:
+                if not self._thread:
+                    self._fired = reason
+                return False
+            self._fired = reason
+            _set_async_exc(self._thread, reason)
+        self._cancel_statements()
+        return True
+
+    def _close(self) -> None:
+        with self._lock:
+            self._open = False
+            if self._fired is not None:
+                _set_async_exc(self._thread, ctypes.py_object())
+
+    def _cancel_statements(self) -> None:
+        """The attempt's connections are discarded after it fired, so a late cancel hits nobody else."""
+        for session in self._sessions:
+            held = session.connection
+            if held is not None and not held.closed:
+                with suppress(Exception):
+                    held.cancel_safe(timeout=2)

@@ -1,0 +1,312 @@
+"""The loop of a worker child: hear, claim, hand out, pay what is owed. It runs no handler itself."""
+
+import logging
+import os
+import random
+import selectors
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+from uuid import UUID
+
+from django.db import Error
+
+from hubqueue.conf import conf
+from hubqueue.lifecycle import settle as verdicts
+from hubqueue.lifecycle.claim import Lane, claim, claim_suspect
+from hubqueue.lifecycle.connections import discard
+from hubqueue.lifecycle.failure import broken_by
+from hubqueue.lifecycle.guard import Claimed
+from hubqueue.lifecycle.owed import Owed, pay
+from hubqueue.lifecycle.settle import Settled
+from hubqueue.lifecycle.workers import Registration, register
+from hubqueue.registry import registry
+from hubqueue.runner.deadlines import Deadlines
+from hubqueue.runner.doorbell import Doorbell
+from hubqueue.runner.hands import Hands, Running
+from hubqueue.runner.memory import resident_bytes
+from hubqueue.runner.pace import Pace
+from hubqueue.runner.recall import recall
+from hubqueue.runner.schema import missing_migrations
+from hubqueue.runner.wire import Wire
+from hubqueue.states import Stop
+
+log = logging.getLogger(__name__)
+
+TELL_EVERY = 1.0
+SAY_EVERY = 60.0
+SOLO_PATIENCE = 15.0
+
+
+class Loop:
+    """One child's life, from registration to its last settled attempt."""
+
+    def __init__(
+        self,
+        worker: UUID,
+        wire: Wire,
+        *,
+        caps: dict[str, int],
+        threads: int,
+        solo: bool,
+        max_jobs: int,
+        max_memory: int,
+        using: str,
+        name: str,
+    ) -> None:
+        self.worker = worker
+        self.wire = wire
+        self.using = using
+        self.solo = solo
+        self.max_jobs = max_jobs
+        self.max_memory = max_memory
+        self.kinds = registry.kinds()
+        self.lanes = [Lane(queue, cap) for queue, cap in caps.items()]
+        self.threads = 1 if solo else threads
+        self.bell = Doorbell([lane.queue for lane in self.lanes], name)
+        self.pace = Pace(conf().poll_without_listen.total_seconds())
+        self.deadlines = Deadlines()
+        self.owed: list[Owed] = []
+        self.done = 0
+        self.draining = False
+        self.orphans = True
+        self._woken, self._waker = socket.socketpair()
+        self._woken.setblocking(False)
+        self._waker.setblocking(False)
+        self._told_at = 0.0
+        self._said_at = -SAY_EVERY
+        self._pay_at = 0.0
+        self._idle_since = monotonic()
+        self._registered = False
+        self.hands = Hands(self.threads, using=using, began=self._began, ended=self._ended)
+
+    def wake(self) -> None:
+        """Make the loop look up. Safe from any thread and from a signal handler."""
+        with suppress(OSError):
+            self._waker.send(b".")
+
+    def drain(self) -> None:
+        """Claim no more; what is in flight finishes."""
+        self.draining = True
+        self.wake()
+
+    def run(self) -> None:
+        """Until drained and empty, or the supervisor is gone."""
+        while not (self.draining and not self.hands.in_flight and not self.owed):
+            self._hear()
+            if self.wire.closed:
+                self._abandon_ship()
+                return
+            if not self.draining:
+                self._attempt(self._look)
+            self._pay_owed()
+            self._tell()
+            self._wait()
+        self.hands.dismiss()
+        self.bell.close()
+
+    def _hear(self) -> None:
+        """What the supervisor says: stop requests, lost fences, drain, interrupt, register anew."""
+        for message in self.wire.receive():
+            match message:
+                case {"stop": [job_id, what]}:
+                    if running := self.hands.in_flight.get(UUID(job_id)):
+                        running.watch.stop = Stop(what)
+                case {"lost": [job_id, fence]}:
+                    running = self.hands.in_flight.get(UUID(job_id))
+                    if running and running.claimed.fence == fence:
+                        running.watch.lost = True
+                case {"drain": _}:
+                    self.draining = True
+                case {"interrupt": _}:
+                    self.draining = True
+                    self.hands.interrupt_all()
+                    self.owed.clear()
+                case {"register": _}:
+                    self._registered = False
+                case _:
+                    log.error("worker: an unknown message from the supervisor: %s", sorted(message))
+
+    def _attempt(self, step: Callable[[], None]) -> None:
+        """Database trouble is waited out: it ends neither the process nor an attempt."""
+        try:
+            step()
+        except Error as raised:
+            broken = broken_by(raised)
+            self._say(
+                f"worker: the database does not answer ({broken.exception} {broken.sqlstate}), waiting"
+            )
+            discard(self.using)
+            self.orphans = True
+            self.pace.failed()
+
+    def _look(self) -> None:
+        if self.bell.tend():
+            self.pace.now()
+        self.pace.slowest = (
+            conf().poll_every if self.bell.listening else conf().poll_without_listen
+        ).total_seconds()
+        if self.bell.rang():
+            self.pace.now()
+        if self.pace.left > 0 or len(self.hands.in_flight) >= self.threads:
+            return
+        if not self._ready():
+            return
+        claimed = self._claim()
+        for each in claimed:
+            self._start(each)
+        self.pace.now() if claimed else self.pace.found_nothing()
+
+    def _ready(self) -> bool:
+        """Registered, on a schema this code knows, with nothing claimed that was never heard of."""
+        if not self._registered:
+            if missing := missing_migrations(self.using):
+                self._say(
+                    f"worker: claims nothing, the database lacks {', '.join(missing)}: run migrate."
+                )
+                self.pace.failed()
+                return False
+            self._register()
+        if self.orphans:
+            known = {*self.hands.in_flight, *(owed.claimed.id for owed in self.owed)}
+            recall(self.worker, known, using=self.using)
+            self.orphans = False
+        return True
+
+    def _register(self) -> None:
+        register(
+            Registration(
+                id=self.worker,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                queues=[lane.queue for lane in self.lanes],
+                kinds=self.kinds,
+                solo=self.solo,
+                sessions_visible=self.bell.listening,
+            ),
+            lease=conf().lease,
+            using=self.using,
+        )
+        self._registered = True
+        self.wire.send({"registered": self.bell.listening})
+
+    def _claim(self) -> list[Claimed]:
+        if self.solo:
+            found = claim_suspect(
+                self.worker, [lane.queue for lane in self.lanes], self.kinds, using=self.using
+            )
+            return [found] if found else []
+        busy: dict[str, int] = {}
+        for running in list(self.hands.in_flight.values()):
+            busy[running.claimed.queue] = busy.get(running.claimed.queue, 0) + 1
+        free = self.threads - len(self.hands.in_flight)
+        rooms = [min(free, lane.cap - busy.get(lane.queue, 0)) for lane in self.lanes]
+        claimed = claim(self.worker, self.lanes, rooms, free, self.kinds, using=self.using)
+        self.lanes.append(self.lanes.pop(0))
+        return claimed
+
+    def _start(self, claimed: Claimed) -> None:
+        handler = registry.find(claimed.kind)
+        if handler is None:
+            self.owed.append(Owed(claimed, verdicts.hand_back(), self.using))
+            return
+        self.hands.take(Running(claimed, handler))
+
+    def _began(self, running: Running) -> None:
+        """In the handler's thread, right before the handler."""
+        limit = running.handler.timeout.total_seconds()
+        self.wire.send({"began": [str(running.claimed.id), running.claimed.fence, limit]})
+        self.deadlines.watch(running.latch, limit)
+
+    def _ended(
+        self, running: Running, outcome: Settled | Owed | None, broken: BaseException | None
+    ) -> None:
+        """In the handler's thread, after the settle."""
+        job_id = running.claimed.id
+        if broken is not None:
+            seen = broken_by(broken)
+            log.error(
+                "worker: an attempt could not be settled: %s %s", seen.exception, seen.sqlstate
+            )
+            outcome = Owed(running.claimed, verdicts.hand_back("unsettled"), self.using)
+        if isinstance(outcome, Owed):
+            self.owed.append(outcome)
+        self.wire.send({"ended": str(job_id)})
+        self.hands.in_flight.pop(job_id, None)
+        self.done += 1
+        self.pace.now()
+        self.wake()
+
+    def _pay_owed(self) -> None:
+        if not self.owed or monotonic() < self._pay_at:
+            return
+        unpaid = []
+        for owed in list(self.owed):
+            self.owed.remove(owed)
+            outcome = pay(owed)
+            if isinstance(outcome, Owed):
+                unpaid.append(outcome)
+        self.owed += unpaid
+        self._pay_at = monotonic() + (0.5 + random.random() if unpaid else 0.0)
+
+    def _tell(self) -> None:
+        """Once a second: progress and age; and whether this child should be replaced."""
+        now = monotonic()
+        if now - self._told_at < TELL_EVERY:
+            return
+        self._told_at = now
+        shares = []
+        for running in list(self.hands.in_flight.values()):
+            share = running.watch.progress
+            if share is not None and share != running.told:
+                running.told = share
+                shares.append([str(running.claimed.id), running.claimed.fence, share])
+        listen = now - self.bell.heard_at if self.bell.listening else None
+        self.wire.send(
+            {"alive": {"listen": listen, "in_flight": len(self.hands.in_flight)}, "shares": shares}
+        )
+        if self._spent():
+            self.draining = True
+
+    def _spent(self) -> bool:
+        if self.hands.in_flight:
+            self._idle_since = monotonic()
+        if self.max_jobs and self.done >= self.max_jobs:
+            return True
+        if self.max_memory and resident_bytes() > self.max_memory:
+            return True
+        return self.solo and monotonic() - self._idle_since > SOLO_PATIENCE
+
+    def _wait(self) -> None:
+        pause = TELL_EVERY
+        if self.owed:
+            pause = min(pause, max(0.02, self._pay_at - monotonic()))
+        if not self.draining and len(self.hands.in_flight) < self.threads:
+            pause = min(pause, self.pace.left)
+        if pause <= 0:
+            return
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.wire, selectors.EVENT_READ)
+            selector.register(self._woken, selectors.EVENT_READ)
+            if (number := self.bell.fileno()) is not None:
+                selector.register(number, selectors.EVENT_READ)
+            selector.select(pause)
+        with suppress(BlockingIOError):
+            self._woken.recv(4096)
+
+    def _abandon_ship(self) -> None:
+        """The supervisor is gone, nobody renews the lease: interrupt, hand back what can be, and go."""
+        self.hands.interrupt_all()
+        horizon = monotonic() + 5
+        while self.hands.in_flight and monotonic() < horizon:
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._woken, selectors.EVENT_READ)
+                selector.select(0.2)
+            with suppress(BlockingIOError):
+                self._woken.recv(4096)
+
+    def _say(self, sentence: str) -> None:
+        if monotonic() - self._said_at >= SAY_EVERY:
+            log.warning("%s", sentence)
+            self._said_at = monotonic()

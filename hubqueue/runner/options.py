@@ -1,0 +1,81 @@
+"""What `runworker` was asked to do, checked against the settings before anything starts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from django.db import connections
+
+from hubqueue.checks import problems
+from hubqueue.conf import Conf
+from hubqueue.errors import HubqueueError
+from hubqueue.lifecycle.database import alias
+from hubqueue.registry import Registry
+
+
+class BadOptions(HubqueueError):
+    """The worker cannot start as asked. The message is one sentence per problem."""
+
+    code = "bad_options"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``caps`` maps each served queue to how many of its jobs may run at once in this worker; 0 = all slots."""
+
+    processes: int = 1
+    threads: int = 4
+    caps: dict[str, int] = field(default_factory=dict)
+    grace: timedelta = timedelta(seconds=30)
+    scheduler: bool = True
+    until_idle: bool = False
+    max_jobs: int = 0
+    max_memory: int = 0
+    metrics_port: int = 0
+
+    def caps_of(self, child: int) -> dict[str, int]:
+        """The share of one child: caps are split so that their sum is what was asked for."""
+        shares = {}
+        for queue, cap in self.caps.items():
+            share = (
+                cap // self.processes + (1 if child < cap % self.processes else 0)
+                if cap
+                else self.threads
+            )
+            if share:
+                shares[queue] = min(share, self.threads)
+        return shares
+
+
+def parse_queues(text: str, known: Sequence[str]) -> dict[str, int]:
+    """``default,backups=1`` to a cap per queue (0 = no cap). Empty text = every known queue."""
+    caps: dict[str, int] = {}
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        name, given, cap = part.partition("=")
+        if name not in known:
+            raise BadOptions(f"--queues: expected names out of {', '.join(known)}, got {name!r}.")
+        if given and not (cap.isdigit() and int(cap) > 0):
+            raise BadOptions(f"--queues: expected {name}=N with N above 0, got {part!r}.")
+        caps[name] = int(cap) if given else 0
+    return caps or dict.fromkeys(known, 0)
+
+
+def check_start(options: Options, current: Conf, registry: Registry) -> None:
+    """Raise ``BadOptions`` with every contradiction between options, settings and handlers."""
+    found = [text for _, text in problems(current, registry)]
+    for name, value, least in (
+        ("--processes", options.processes, 1),
+        ("--threads", options.threads, 1),
+        ("--max-jobs", options.max_jobs, 0),
+        ("--max-memory", options.max_memory, 0),
+    ):
+        if value < least:
+            found.append(f"{name}: expected at least {least}, got {value}.")
+    pool = connections.settings[alias()].get("OPTIONS", {}).get("pool")
+    if isinstance(pool, dict) and pool.get("max_size") and pool["max_size"] < options.threads + 2:
+        found.append(
+            f"The pool's max_size must be at least threads + 2 = {options.threads + 2},"
+            f" got {pool['max_size']}: a smaller one runs dry while every thread works."
+        )
+    if found:
+        raise BadOptions(" ".join(found))

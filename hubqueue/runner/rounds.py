@@ -1,0 +1,72 @@
+"""A thread of the supervisor that does one thing again and again over its own connection, whatever fails."""
+
+import logging
+import random
+from collections.abc import Callable
+from datetime import timedelta
+from threading import Event, Thread
+from time import monotonic
+
+from hubqueue.conf import conf
+from hubqueue.lifecycle.connections import discard
+from hubqueue.lifecycle.database import alias
+from hubqueue.lifecycle.failure import broken_by
+from hubqueue.runner.sessions import set_deadline
+
+log = logging.getLogger(__name__)
+
+RETRY = 0.5
+SAY_EVERY = 60.0
+
+
+class Rounds:
+    """Calls ``step`` every ``every`` (jittered by a tenth), at once after ``hurry()``, and soon after an error."""
+
+    def __init__(self, name: str, step: Callable[[], None], every: timedelta) -> None:
+        self.name = name
+        self._step = step
+        self._every = every.total_seconds()
+        self._hurry = Event()
+        self._stopped = False
+        self._said_at = -SAY_EVERY
+        self.succeeded_at = monotonic()
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def hurry(self) -> None:
+        """Do a round now."""
+        self._hurry.set()
+
+    def stop(self) -> None:
+        """End after the round under way."""
+        self._stopped = True
+        self._hurry.set()
+        self._thread.join(timeout=5)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the last round that succeeded."""
+        return monotonic() - self.succeeded_at
+
+    def _run(self) -> None:
+        set_deadline(conf().statement_deadline)
+        while not self._stopped:
+            self._hurry.clear()
+            pause = self._every * random.uniform(0.9, 1.1)
+            try:
+                self._step()
+                self.succeeded_at = monotonic()
+            except Exception as raised:
+                discard(alias())
+                pause = RETRY * random.uniform(0.5, 1.5)
+                self._say(raised)
+            self._hurry.wait(pause)
+        discard(alias())
+
+    def _say(self, raised: Exception) -> None:
+        if monotonic() - self._said_at >= SAY_EVERY:
+            broken = broken_by(raised)
+            log.warning("%s: %s %s, trying again", self.name, broken.exception, broken.sqlstate)
+            self._said_at = monotonic()

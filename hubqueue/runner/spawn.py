@@ -1,0 +1,76 @@
+"""Start children: fresh interpreters, never forks of a process that has a connection or a thread."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from shutil import rmtree
+from uuid import UUID
+
+from hubqueue.ids import uuid7
+from hubqueue.runner.crew import Child
+from hubqueue.runner.options import Options
+from hubqueue.runner.wire import Wire
+
+
+class Spawner:
+    """Starts workers, solo workers and the scheduler for one supervisor."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self.metrics_dir = Path(tempfile.mkdtemp(prefix="hubqueue-metrics-"))
+
+    def worker(self, number: int) -> Child:
+        """The regular child in place ``number``."""
+        return self._child(number, "worker", self._options.caps_of(number))
+
+    def solo(self) -> Child:
+        """A child that runs suspects, one at a time."""
+        return self._child(None, "solo", dict.fromkeys(self._options.caps, 1))
+
+    def scheduler(self) -> Child:
+        """The scheduler: what it prints are its ages, what it reads tells it that we live."""
+        ours, theirs = socket.socketpair()
+        popen = subprocess.Popen(
+            [sys.executable, "-m", "hubqueue.scheduler"],
+            stdin=subprocess.DEVNULL,
+            stdout=theirs.fileno(),
+            pass_fds=[theirs.fileno()],
+            env=self._environment() | {"HUBQUEUE_PARENT_FD": str(theirs.fileno())},
+        )
+        theirs.close()
+        return Child(uuid7(), None, "scheduler", popen, Wire(ours))
+
+    def close(self) -> None:
+        rmtree(self.metrics_dir, ignore_errors=True)
+
+    def _child(self, number: int | None, role: str, caps: dict[str, int]) -> Child:
+        worker: UUID = uuid7()
+        ours, theirs = socket.socketpair()
+        given = {
+            "worker": str(worker),
+            "wire": theirs.fileno(),
+            "caps": caps,
+            "threads": self._options.threads,
+            "solo": role == "solo",
+            "max_jobs": self._options.max_jobs,
+            "max_memory": self._options.max_memory,
+        }
+        popen = subprocess.Popen(
+            [sys.executable, "-m", "hubqueue.runner.child", json.dumps(given)],
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            env=self._environment(),
+        )
+        theirs.close()
+        return Child(worker, number, role, popen, Wire(ours))
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            "PROMETHEUS_MULTIPROC_DIR": str(self.metrics_dir),
+        }

@@ -1,0 +1,88 @@
+"""What the supervisor does about the dead: reap its own children's jobs, and rescue those of workers gone."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from uuid import UUID
+
+from hubqueue.conf import conf
+from hubqueue.lifecycle.rescue import Sweep, rescue
+from hubqueue.lifecycle.workers import held_by, remove
+from hubqueue.models import Job
+from hubqueue.querysets import Now
+from hubqueue.registry import registry
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A child that ended. ``in_flight`` = what may have killed it; empty when we know that nothing did."""
+
+    worker: UUID
+    in_flight: frozenset[UUID]
+    timed_out: frozenset[UUID]
+    alone: bool
+
+
+class Sweeper:
+    """One sweep per call, over the connection of the thread that calls it."""
+
+    def __init__(self, queues: Collection[str], *, using: str) -> None:
+        self._queues = list(queues)
+        self._using = using
+        self._deaths: SimpleQueue[Death] = SimpleQueue()
+        self._sweep = Sweep(
+            using, apart=conf().rescue_every, calm=conf().renew_every, find_work=registry.find
+        )
+        self.suspects_due = 0
+        self.idle = False
+        self.unreaped = 0
+
+    def report(self, death: Death) -> None:
+        """Called by the supervisor when a child ended."""
+        self.unreaped += 1
+        self._deaths.put(death)
+
+    def sweep(self) -> None:
+        """Reap, rescue, and see whether suspects wait."""
+        self._reap()
+        self._sweep.once()
+        due = (
+            Job.objects.using(self._using)
+            .due()
+            .filter(queue__in=self._queues, kind__in=registry.kinds())
+        )
+        self.suspects_due = due.filter(suspect=True)[:100].count()
+
+    def look_idle(self) -> None:
+        """Set ``idle`` when nothing of our kinds and queues is due or running."""
+        ours = Job.objects.using(self._using).filter(
+            queue__in=self._queues, kind__in=registry.kinds()
+        )
+        busy = ours.running().exists() or ours.ready().filter(run_at__lte=Now()).exists()
+        self.idle = not busy and not self.unreaped
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                death = self._deaths.get_nowait()
+            except Empty:
+                return
+            try:
+                self._bury(death)
+            except BaseException:
+                self._deaths.put(death)
+                raise
+            self.unreaped -= 1
+
+    def _bury(self, death: Death) -> None:
+        rescue(
+            death.worker,
+            cause="timeout" if death.timed_out else "death",
+            alone=death.alone,
+            using=self._using,
+            in_flight=death.in_flight,
+            timed_out=death.timed_out,
+            find_work=registry.find,
+        )
+        if not held_by([death.worker], using=self._using):
+            remove(death.worker, using=self._using)
