@@ -141,12 +141,10 @@ class Walk:
         opened = open_groups(event, matcher, drafts)
         fresh = [each for each in opened if each.group.lead_id is None]
         standing = [each for each in opened if each.group.lead_id is not None]
-        if fresh:
-            made = self.sink.create_leads([each.group for each in fresh])
-            close_groups(fresh, made)
+        made = self.sink.create_leads([each.group for each in fresh]) if fresh else []
         if standing:
             self.sink.update_leads([each.group for each in standing])
-            close_groups(standing, [str(each.group.lead_id) for each in standing])
+        close_groups(fresh + standing, made + [str(each.group.lead_id) for each in standing])
         return len(fresh), len(standing)
 
     def _alone(self, event: Event, matcher: Matcher, draft: Draft) -> None:
