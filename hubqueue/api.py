@@ -1,6 +1,7 @@
 """The front door: what an application imports to write and enqueue background work."""
 
 from hubqueue.errors import LeaseLost, PayloadRefused, StopRequested
+from hubqueue.lifecycle.connections import dedicated_connection
 from hubqueue.lifecycle.context import JobContext
 from hubqueue.lifecycle.enqueue import Enqueued, Outcome
 from hubqueue.policy import Backoff
@@ -34,6 +35,7 @@ __all__ = [
     "Result",
     "Retry",
     "StopRequested",
+    "dedicated_connection",
     "duty",
     "handler",
     "periodic",

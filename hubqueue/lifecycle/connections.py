@@ -1,8 +1,13 @@
 """Telling a lost connection from a failed statement, and letting go of connections that cannot be trusted."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from copy import deepcopy
 
 from django.db import Error, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from hubqueue.lifecycle.database import alias
 
 # Too many clients, a server that only reads (a demoted primary), a session ended for idling in a transaction.
 NOT_THE_WORK = frozenset({"53300", "25006", "25P03"})
@@ -17,6 +22,22 @@ def is_connection_loss(raised: BaseException, using: str) -> bool:
         return True
     held = connections[using].connection
     return held is None or bool(held.closed or held.broken)
+
+
+@contextmanager
+def dedicated_connection(using: str | None = None) -> Iterator[BaseDatabaseWrapper]:
+    """A separate connection, outside every pool, closed at the end: for a snapshot that must stay open.
+
+    It is in autocommit like any of Django's; open the transaction that holds the snapshot yourself.
+    """
+    standing = connections[using or alias()]
+    settings = deepcopy(standing.settings_dict)
+    settings.get("OPTIONS", {}).pop("pool", None)
+    made = type(standing)(settings, standing.alias)
+    try:
+        yield made
+    finally:
+        made.close()
 
 
 def discard(using: str) -> None:
