@@ -5,11 +5,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 from django.db.utils import OperationalError
 
-_LOST = "The database is not reachable"
+EMBEDDED_ADDRESS = "the embedded database"
+CONNECTION_CLASSES = frozenset({"08", "28", "3D", "53", "57"})
+STATEMENT_CANCELLED = "57014"
 
 
 def run(argv: Sequence[str]) -> int:
@@ -42,32 +45,30 @@ def _refuse(sentence: str) -> int:
 
 
 def _is_about_the_connection(error: OperationalError) -> bool:
-    """A connection that was never made has no SQLSTATE, or one of class 08, 28, 3D, 53, 57."""
     sqlstate = getattr(error.__cause__, "sqlstate", None)
-    return sqlstate is None or sqlstate[:2] in {"08", "28", "3D", "53", "57"}
+    if sqlstate is None:  # it was never made
+        return True
+    return sqlstate[:2] in CONNECTION_CLASSES and sqlstate != STATEMENT_CANCELLED
 
 
 def _unreachable(error: OperationalError) -> str:
-    from django.conf import settings
-
     database = settings.DATABASES["default"]
     return (
-        f"{_LOST}: expected PostgreSQL at {_address(database)}, got "
-        f"{_reason(error, database)}; check DATABASE_URL and that the server runs, "
+        f"The database is not reachable: expected PostgreSQL at {_address(database)}, got "
+        f"{_reason(error)}; check DATABASE_URL and that the server runs, "
         "or unset DATABASE_URL to use the embedded database."
     )
 
 
 def _address(database: Mapping[str, Any]) -> str:
     if database["ENGINE"] == "config.embedded":
-        return "the embedded database"
+        return EMBEDDED_ADDRESS
     host = database.get("HOST") or "the local socket"
     port = database.get("PORT") or 5432
     return f"host {host}, port {port}, database {database.get('NAME') or '(none)'}"
 
 
-def _reason(error: OperationalError, database: Mapping[str, Any]) -> str:
+def _reason(error: OperationalError) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     reason = lines[0].rstrip(".") if lines else type(error).__name__
-    password = str(database.get("PASSWORD") or "")
-    return f"“{reason.replace(password, '********') if password else reason}”"
+    return f"“{reason}”"
