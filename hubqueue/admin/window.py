@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Func
+from django.db.models import BooleanField, F, Func
 
 from hubqueue.admin.readonly import bounded_count
 from hubqueue.models import Job
@@ -17,7 +17,7 @@ from hubqueue.querysets import JobQuerySet
 from hubqueue.registry import registry
 from hubqueue.states import State
 
-REACH = 100_000
+REACH = 500_000
 READY_REACH = 20_000
 SUSPECT_REACH = 1_000
 EXCEPTIONS = frozenset({State.DEAD, State.PARKED, State.CANCELLED})
@@ -75,7 +75,7 @@ def _within_reach(asked: Asked) -> tuple[UUID | None, JobQuerySet]:
         rows = rows.filter(pk__lt=asked.before)
     if asked.state == State.RUNNING:
         running = Job.objects.using(rows.db).running().order_by("claimed_by").values("pk")
-        return None, rows.filter(pk=_any(running[:READY_REACH]))
+        return None, rows.filter(_is_any(ArraySubquery(running[:READY_REACH])))
     if asked.state == State.READY and (narrow := _ready(asked, rows)) is not None:
         return None, narrow
     walked = Job.objects.using(rows.db).all()
@@ -98,21 +98,23 @@ def _ready(asked: Asked, rows: JobQuerySet) -> JobQuerySet | None:
     if usual[: READY_REACH + 1].count() > READY_REACH:
         return None
     suspects = ready.filter(suspect=True).order_by("queue", "run_at").values("pk")
-    return rows.filter(
-        pk=Func(
-            Func(
-                ArraySubquery(usual[:READY_REACH]),
-                ArraySubquery(suspects[:SUSPECT_REACH]),
-                function="array_cat",
-                output_field=ArraySubquery(usual).output_field,
-            ),
-            function="ANY",
-        )
+    both = Func(
+        ArraySubquery(usual[:READY_REACH]),
+        ArraySubquery(suspects[:SUSPECT_REACH]),
+        function="array_cat",
     )
+    return rows.filter(_is_any(both))
 
 
-def _any(ids: "JobQuerySet") -> Func:
-    return Func(ArraySubquery(ids), function="ANY")
+def _is_any(ids: Func | ArraySubquery) -> Func:
+    """``id = ANY (ids)``: the array is made once, then each id is looked up by the primary key."""
+    return Func(
+        F("pk"),
+        ids,
+        template="(%(expressions)s))",
+        arg_joiner=" = ANY (",
+        output_field=BooleanField(),
+    )
 
 
 def _with_standing(asked: Asked, page: list[Job]) -> list[Job]:

@@ -1,0 +1,1 @@
+"""Measurements that print figures and assert nothing. Run one by `python -m bench CASE`."""
