@@ -17,8 +17,7 @@ def is_connection_loss(raised: BaseException, using: str) -> bool:
     """Whether the queue's own connection, not the handler's work, is what failed."""
     if not _is_database_error(raised):
         return False
-    sqlstate = _sqlstate(raised)
-    if sqlstate.startswith(("08", "57P")) or sqlstate in NOT_THE_WORK:
+    if _sqlstate(raised) in NOT_THE_WORK:
         return True
     held = connections[using].connection
     return held is None or bool(held.closed or held.broken)

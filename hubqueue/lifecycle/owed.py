@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db import Error, transaction
+from django.db import transaction
 
 from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.lifecycle.connections import discard, is_connection_loss
@@ -14,7 +14,7 @@ from hubqueue.lifecycle.read_back import read_back
 from hubqueue.lifecycle.settle import Abandon, Settled, Verdict, retry, settle
 
 SHORT = timedelta(milliseconds=200)
-AFTER_BROKEN_RECORD = timedelta(seconds=30)
+AFTER_REFUSAL = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,11 @@ def pay(owed: Owed, *, patience: timedelta = SHORT) -> Settled | Owed | None:
         return read_back(owed.claimed, using=owed.using) if owed.in_doubt else None
     except RowBusy:
         return owed
-    except Error as raised:
-        if not is_connection_loss(raised, owed.using):
-            return _unrecordable(owed, raised)
-        discard(owed.using)
-        return owed
     except Exception as raised:
-        return _unrecordable(owed, raised)
+        if is_connection_loss(raised, owed.using):
+            discard(owed.using)
+            return owed
+        return _unstorable(owed, raised)
 
 
 def store(owed: Owed, *, patience: timedelta) -> Settled:
@@ -60,9 +58,7 @@ def store(owed: Owed, *, patience: timedelta) -> Settled:
         )
 
 
-def _unrecordable(owed: Owed, raised: Exception) -> Settled | Owed | None:
-    """The record function itself failed: the attempt failed. Without one, the settle is broken: say so."""
-    if owed.record is None:
-        raise raised
-    failed = retry(broken_by(raised), after=AFTER_BROKEN_RECORD)
-    return pay(Owed(owed.claimed, failed, owed.using, owed.abandon))
+def _unstorable(owed: Owed, raised: Exception) -> Owed:
+    """The verdict itself, or what it records, is refused: the attempt failed, and that is owed instead."""
+    failed = retry(broken_by(raised), after=AFTER_REFUSAL)
+    return Owed(owed.claimed, failed, owed.using, owed.abandon)

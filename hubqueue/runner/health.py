@@ -2,11 +2,9 @@
 
 from time import monotonic
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector
-
 from hubqueue.conf import conf
 from hubqueue.runner.endpoint import Answer, Endpoint, as_json
+from hubqueue.runner.exposition import exposition
 from hubqueue.runner.options import BadOptions
 from hubqueue.runner.supervisor import SILENT_AFTER, Supervisor
 
@@ -76,6 +74,5 @@ def readyz(supervisor: Supervisor) -> Answer:
 
 def metrics(supervisor: Supervisor) -> Answer:
     """The children's metrics and our own, in the Prometheus text format."""
-    registry = CollectorRegistry()
-    MultiProcessCollector(registry, path=str(supervisor.spawner.metrics_dir))  # type: ignore[no-untyped-call]
-    return 200, CONTENT_TYPE_LATEST, generate_latest(registry)
+    kind, body = exposition(supervisor.spawner.metrics_dir)
+    return 200, kind, body

@@ -5,6 +5,7 @@ import selectors
 import signal
 import socket
 from contextlib import suppress
+from datetime import timedelta
 from time import monotonic
 from typing import Any
 from uuid import UUID
@@ -23,6 +24,7 @@ from hubqueue.signals import worker_changed
 log = logging.getLogger(__name__)
 
 LOOK_EVERY = 0.25
+UNTIL_IDLE_EVERY = timedelta(milliseconds=300)
 STOP_WITHIN = 5.0
 CRASH_PAUSE = 1.0
 SILENT_AFTER = 60.0
@@ -39,7 +41,8 @@ class Supervisor:
         self.sweeper = Sweeper(list(options.caps), using=using)
         heartbeat = Heartbeat(self.crew, using=using)
         self.heartbeat = Rounds("renewal", heartbeat.beat, conf().renew_every)
-        self.sweeps = Rounds("rescue", self._sweep, conf().rescue_every)
+        often = UNTIL_IDLE_EVERY if options.until_idle else conf().rescue_every
+        self.sweeps = Rounds("rescue", self._sweep, often)
         self.scheduler: Child | None = None
         self.ticked_at: float | None = None
         self.leading = False
