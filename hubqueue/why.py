@@ -65,6 +65,7 @@ def reasons(job: Job) -> list[Reason]:
 
 
 def _running(job: Job, now: datetime, using: str) -> Iterator[Reason]:
+    assert job.claimed_by is not None
     worker = Worker.objects.using(using).filter(pk=job.claimed_by).first()
     if job.stop_requested:
         yield Reason(

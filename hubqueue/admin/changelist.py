@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
+from django.db.models.expressions import Combinable
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -32,7 +33,7 @@ class JobChangeList(ChangeList):
             self.before = as_uuid(place)
         return super().get_filters_params(params)
 
-    def get_ordering(self, request: HttpRequest, queryset: Any) -> list[str]:
+    def get_ordering(self, request: HttpRequest, queryset: Any) -> list[str | Combinable]:
         return ["-id"]
 
     def get_results(self, request: HttpRequest) -> None:

@@ -96,14 +96,13 @@ class TextFilter(admin.ListFilter):
         model_admin: admin.ModelAdmin[Any],
     ) -> None:
         super().__init__(request, params, model, model_admin)
-        given = params.pop(self.parameter_name, [""])
-        self.text = (given[-1] if isinstance(given, list) else given).strip()
+        self.text = params.pop(self.parameter_name, [""])[-1].strip()
         self.used_parameters = {self.parameter_name: self.text} if self.text else {}
 
     def has_output(self) -> bool:
         return True
 
-    def expected_parameters(self) -> list[str]:
+    def expected_parameters(self) -> list[str | None]:
         return [self.parameter_name]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:

@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from hubqueue import gauges, metrics
 from hubqueue.admin.cells import NOTHING, span
+from hubqueue.aside import Unreachable
 
 register = template.Library()
 
@@ -27,7 +28,7 @@ def hubqueue_dashboard() -> dict[str, Any]:
     """Depths, workers and leader out of the cached picture that scrapes use: at most 5 seconds old."""
     try:
         picture = gauges.current.answer()
-    except gauges.Unreachable:
+    except Unreachable:
         return {"picture": None}
     return {"picture": picture, "tiles": _tiles(picture), "queues": _queues(picture)}
 

@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils.dateparse import parse_datetime
 
 from hubqueue import gauges, officers
+from hubqueue.aside import Unreachable
 from hubqueue.errors import MoveRefused
 from hubqueue.lifecycle.database import alias
 from hubqueue.lifecycle.redrive import Answer
@@ -78,7 +79,7 @@ class Command(BaseCommand):
 
     def _verb(self, **options: Any) -> None:
         move, _ = VERBS[options["verb"]]
-        who = {"actor": _actor(options), "reason": _reason(options)}
+        actor, reason = _actor(options), _reason(options)
         chosen: Iterable[UUID] = _ids(options["ids"])
         filters = {key: options.get(key) for key in ("kind", "code", "queue", "tenant")}
         if move == Move.REDRIVE:
@@ -91,9 +92,9 @@ class Command(BaseCommand):
             if options["dry_run"]:
                 self._dry_run(chosen)
                 return
-            answers: Iterator[Answer] = officers.redrive_many(chosen, **who)
+            answers: Iterator[Answer] = officers.redrive_many(chosen, actor=actor, reason=reason)
         else:
-            answers = officers.each(move, chosen, **who)
+            answers = officers.each(move, chosen, actor=actor, reason=reason)
         self._report(move, answers)
 
     def _report(self, move: Move, answers: Iterable[Answer]) -> None:
@@ -149,7 +150,7 @@ class Command(BaseCommand):
     def _counts(self) -> None:
         try:
             picture = gauges.current.answer()
-        except gauges.Unreachable:
+        except Unreachable:
             self._refuse("The counts could not be read in time; try again.")
         for (kind, state), count in sorted(picture.depth.items()):
             self.stdout.write(f"{kind} {state} {count}")
