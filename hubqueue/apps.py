@@ -1,7 +1,12 @@
 """The Django application."""
 
+import django_stubs_ext
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
+
+# Some of Django's generic classes (ModelAdmin, Field) take their parameters only after this, and the
+# settings of a project that adopts the queue need not know that.
+django_stubs_ext.monkeypatch()
 
 
 class HubqueueConfig(AppConfig):
