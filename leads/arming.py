@@ -1,6 +1,7 @@
 """Arming: a trigger leaves a row, in the transaction that caused it, and waits for nobody."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 from uuid import UUID
 
 from django.db import connections, router
@@ -114,7 +115,7 @@ def arm_events(event_ids: Iterable[UUID], trigger: Trigger, *, by: str = "") -> 
 
 def arm_rule(rule: LeadRule, *, by: str = "") -> bool:
     """Arm the events in whose registrations the rule may find candidates, in id order."""
-    parameters = {"events": _scope(rule), "done_only": rule.done_only}
+    parameters: dict[str, Any] = {"events": _scope(rule), "done_only": rule.done_only}
     with connections[router.db_for_write(LeadArm)].cursor() as cursor:
         cursor.execute(_CANDIDATES, parameters)
         found = [event_id for (event_id,) in cursor.fetchall()]
@@ -135,7 +136,7 @@ def _scope(rule: LeadRule) -> list[UUID] | None:
     return None if scope is None else sorted(scope)
 
 
-def _execute(statement: str, parameters: dict[str, object]) -> bool:
+def _execute(statement: str, parameters: dict[str, Any]) -> bool:
     with connections[router.db_for_write(LeadArm)].cursor() as cursor:
         cursor.execute(statement, parameters)
         (count,) = cursor.fetchone()

@@ -33,7 +33,9 @@ def check_settings(**_: Any) -> Sequence[CheckMessage]:
         )
     if conf.leads_sink == "leads.sinks.HttpSink" and not conf.leads_http_url:
         found.append(
-            Error("LEADS_HTTP_URL must be set for leads.sinks.HttpSink, got nothing.", id="leads.E003")
+            Error(
+                "LEADS_HTTP_URL must be set for leads.sinks.HttpSink, got nothing.", id="leads.E003"
+            )
         )
     return found
 

@@ -73,9 +73,7 @@ def run_one(job: Steps, lease: Lease, *, sink: Sink | None = None) -> Outcome:
     return Outcome(total, drained=not spent())
 
 
-def _walk(
-    lease: Lease, sink: Sink, job: Steps, spent: Callable[[], bool], total: Summary
-) -> None:
+def _walk(lease: Lease, sink: Sink, job: Steps, spent: Callable[[], bool], total: Summary) -> None:
     walk = Walk(lease, sink, job.checkpoint, spent)
     try:
         walk.run()

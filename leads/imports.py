@@ -27,12 +27,14 @@ def import_registrations(
 
 
 @transaction.atomic
-def upload(
-    file: BinaryIO, name: str, *, tenant: str | None, arm_leads: bool, by: str
-) -> ImportRun:
+def upload(file: BinaryIO, name: str, *, tenant: str | None, arm_leads: bool, by: str) -> ImportRun:
     """Keep a file for a look at it. Raises ``ImportRefused`` for one that is too big or has no header."""
     run = ImportRun.objects.create(
-        file_name=_safe_name(name), size=0, tenant_id=tenant, arm_leads=arm_leads, created_by=by[:150]
+        file_name=_safe_name(name),
+        size=0,
+        tenant_id=tenant,
+        arm_leads=arm_leads,
+        created_by=by[:150],
     )
     run.size = pieces.keep(run, blocks_of(file, limit=conf().leads_import_size_limit))
     run.save(update_fields=["size"])

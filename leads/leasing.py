@@ -141,20 +141,21 @@ def let_go(lease: Lease, progress: dict[str, Any]) -> None:
 def next_due() -> datetime | None:
     """When the next open request that is not parked may be claimed; in the past when it is due now."""
     with connections[_alias()].cursor() as cursor:
-        cursor.execute(_NEXT_DUE, {"lease": LEASE})
+        parameters: dict[str, Any] = {"lease": LEASE}
+        cursor.execute(_NEXT_DUE, parameters)
         (moment,) = cursor.fetchone()
     assert moment is None or isinstance(moment, datetime)
     return moment
 
 
-def _lease(statement: str, parameters: dict[str, object]) -> Lease | None:
+def _lease(statement: str, parameters: dict[str, Any]) -> Lease | None:
     with connections[_alias()].cursor() as cursor:
         cursor.execute(statement, parameters)
         row = cursor.fetchone()
     return None if row is None else Lease(*row)
 
 
-def _write(statement: str, parameters: dict[str, object]) -> list[tuple[Any, ...]]:
+def _write(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
     with connections[_alias()].cursor() as cursor:
         cursor.execute(statement, parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
@@ -163,7 +164,7 @@ def _write(statement: str, parameters: dict[str, object]) -> list[tuple[Any, ...
     return rows
 
 
-def _parameters(lease: Lease, progress: dict[str, Any]) -> dict[str, object]:
+def _parameters(lease: Lease, progress: dict[str, Any]) -> dict[str, Any]:
     return {"id": lease.id, "token": lease.token, "progress": json.dumps(progress)}
 
 

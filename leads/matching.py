@@ -49,9 +49,7 @@ def matchers(event: Event) -> list[Matcher]:
         .order_by("id")
         .prefetch_related("predicates")
     )
-    marks = {
-        mark.rule_id: mark for mark in WalkMark.objects.filter(event=event, rule__active=True)
-    }
+    marks = {mark.rule_id: mark for mark in WalkMark.objects.filter(event=event, rule__active=True)}
     found = []
     for rule in rules:
         predicates = _parsed(rule.predicates.all())
@@ -87,7 +85,7 @@ def page(
             Exists(
                 RegistrationAnswer.objects.filter(
                     registration=OuterRef("pk"),
-                    question_id=predicate.question_id,
+                    question=predicate.question_id,
                     answer_id__in=predicate.values,
                 )
             )

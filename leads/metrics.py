@@ -8,7 +8,9 @@ from prometheus_client import Counter, Histogram
 from leads.signals import import_ended, pass_ended, sink_called
 
 PASSES = Counter("leads_passes", "Passes that ended", ["kind"])
-COUNTS = Counter("leads_pass_counts", "What passes did, by the name of the count", ["kind", "count"])
+COUNTS = Counter(
+    "leads_pass_counts", "What passes did, by the name of the count", ["kind", "count"]
+)
 SINK_SECONDS = Histogram(
     "leads_sink_seconds", "Calls of a sink outside the database", ["sink", "verb", "outcome"]
 )

@@ -98,7 +98,9 @@ def relink_lead(old: str, new: str, *, actor: str, reason: str) -> int:
 def _why_not(event_id: UUID) -> Exception:
     request = LeadRequest.objects.filter(event_id=event_id).first()
     if request is None:
-        return LeadRequestNotFound("this event was never armed; arm it by a rule or a registration.")
+        return LeadRequestNotFound(
+            "this event was never armed; arm it by a rule or a registration."
+        )
     if request.parked_at is not None:
         return LeadVerbRefused("the request is parked; release it first.")
     return LeadRequestBusy(
@@ -108,9 +110,7 @@ def _why_not(event_id: UUID) -> Exception:
 
 
 def _locked(event_id: UUID) -> LeadRequest:
-    request = (
-        LeadRequest.objects.select_for_update(no_key=True).filter(event_id=event_id).first()
-    )
+    request = LeadRequest.objects.select_for_update(no_key=True).filter(event_id=event_id).first()
     if request is None:
         raise LeadRequestNotFound("this event was never armed; arm it by a rule or a registration.")
     return request

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db import connections, router
@@ -53,7 +54,7 @@ class Opened:
 
 def open_groups(event: Event, matcher: Matcher, drafts: Sequence[Draft]) -> list[Opened]:
     """Get or create and lock the provenance rows of these groups, which come sorted by key."""
-    parameters = {
+    parameters: dict[str, Any] = {
         "rule": matcher.rule_id,
         "groupings": [draft.grouping.value for draft in drafts],
         "keys": [draft.key for draft in drafts],

@@ -74,7 +74,9 @@ def change_answer(
 ) -> None:
     """Set, replace or (``None``) take back an answer, and arm the event if that changed anything."""
     if answer is not None and answer.question_id != question.pk:
-        raise RegistrationMoveRefused("the answer belongs to another question; choose one of its own")
+        raise RegistrationMoveRefused(
+            "the answer belongs to another question; choose one of its own"
+        )
     standing = RegistrationAnswer.objects.filter(registration=registration, question=question)
     if answer is None:
         changed = standing.delete()[0] > 0
@@ -84,7 +86,11 @@ def change_answer(
         _, changed = RegistrationAnswer.objects.get_or_create(
             registration=registration, question=question, defaults={"answer": answer}
         )
-    if changed and registration.active and arm_events([registration.event_id], Trigger.ANSWER, by=by):
+    if (
+        changed
+        and registration.active
+        and arm_events([registration.event_id], Trigger.ANSWER, by=by)
+    ):
         wake_after_commit()
 
 
@@ -246,4 +252,3 @@ def _check_names(fields: Mapping[str, Any]) -> None:
         raise PredicateRefused(
             f"unknown field {', '.join(unknown)} of a rule; allowed are {', '.join(RULE_FIELDS)}."
         )
-

@@ -46,7 +46,9 @@ def import_events(file: BinaryIO, *, tenant: str | None = None) -> int:
     return created
 
 
-def _create(row: dict[str, str], tenant: str | None, types: dict[str, EventType], line: int) -> None:
+def _create(
+    row: dict[str, str], tenant: str | None, types: dict[str, EventType], line: int
+) -> None:
     kind = None
     if row["type"]:
         if row["type"] not in types:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from uuid import UUID
 
 from django.db import connections, router, transaction
 
@@ -39,8 +40,7 @@ def load(found: Iterable[Row | Problem], *, arm_leads: bool, by: str) -> Loaded:
     """
     _take_turns()
     loaded = Loaded()
-    fresh: dict[tuple[object, str], Row] = {}
-    standing: set[tuple[object, str]] | None = None
+    fresh: dict[tuple[UUID, str], Row] = {}
     chunk = list(found)
     rows = [each for each in chunk if isinstance(each, Row)]
     standing = _standing(rows)
@@ -69,7 +69,7 @@ def _take_turns() -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(20417, 1)")
 
 
-def _standing(rows: Sequence[Row]) -> set[tuple[object, str]]:
+def _standing(rows: Sequence[Row]) -> set[tuple[UUID, str | None]]:
     return set(
         Registration.objects.filter(
             event__in={row.event.pk for row in rows}, import_key__in=[row.key for row in rows]
@@ -110,9 +110,7 @@ def _answers(rows: Sequence[Row]) -> Mapping[tuple[str, str], Answer]:
     """The answers that the rows name, made where they are new."""
     wanted = sorted({given for row in rows for given in row.answers})
     titles = sorted({title for title, _ in wanted})
-    Question.objects.bulk_create(
-        [Question(title=title) for title in titles], ignore_conflicts=True
-    )
+    Question.objects.bulk_create([Question(title=title) for title in titles], ignore_conflicts=True)
     questions = {each.title: each for each in Question.objects.filter(title__in=titles)}
     standing = _read_answers(questions.values())
     missing = [given for given in wanted if given not in standing]

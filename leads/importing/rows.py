@@ -111,7 +111,9 @@ def _fit(record: Record, layout: Layout) -> dict[str, str]:
     for name, cell in zip(layout.names, cells, strict=True):
         text = cell.strip()
         if name != "name" and any(character < " " for character in text):
-            raise _Bad("control_character", f"{_shown(name, layout)} holds a line end or control character")
+            raise _Bad(
+                "control_character", f"{_shown(name, layout)} holds a line end or control character"
+            )
         found[name] = " ".join(text.split()) if name == "name" else text
     if any(not character.isprintable() and character != "\u200d" for character in found["name"]):
         raise _Bad("control_character", "name holds a control character")
@@ -151,7 +153,9 @@ def _moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise _Bad("date", "registered_at is not a date and time such as 2026-05-31T09:30:00+02:00") from None
+        raise _Bad(
+            "date", "registered_at is not a date and time such as 2026-05-31T09:30:00+02:00"
+        ) from None
     if moment.tzinfo is None:
         raise _Bad("no_zone", "registered_at has no offset from UTC, such as +02:00")
     if not EARLIEST <= moment.year < LATEST:

@@ -11,11 +11,10 @@ from leads.models.events import (
 from leads.models.imports import ImportPiece, ImportProblem, ImportRun
 from leads.models.provenance import Lead, LeadProvenance, LeadProvenanceRegistration, WalkMark
 from leads.models.requests import LeadArm, LeadRequest
-from leads.models.rules import Axis, Grouping, LeadRule, LeadRulePredicate
+from leads.models.rules import Grouping, LeadRule, LeadRulePredicate
 
 __all__ = [
     "Answer",
-    "Axis",
     "Event",
     "EventType",
     "Grouping",

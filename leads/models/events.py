@@ -8,7 +8,6 @@ from django.db.models import Q
 
 from hubqueue.ids import uuid7
 from hubqueue.querysets import Now
-from leads.querysets import RegistrationQuerySet
 
 
 def check_time_zone(name: str) -> None:
@@ -69,6 +68,13 @@ class Event(models.Model):
     @property
     def zone(self) -> ZoneInfo:
         return ZoneInfo(self.time_zone)
+
+
+class RegistrationQuerySet(models.QuerySet["Registration"]):
+    def eligible(self, *, done_only: bool = False) -> "RegistrationQuerySet":
+        """Active ones that are open or done, or done only."""
+        states = ["done"] if done_only else ["open", "done"]
+        return self.filter(active=True, state__in=states)
 
 
 class Registration(models.Model):

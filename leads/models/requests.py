@@ -99,9 +99,7 @@ class LeadRequest(models.Model):
                 | Q(lease_token__isnull=False, claimed_at__isnull=False),
                 name="leads_leadrequest_lease",
             ),
-            models.CheckConstraint(
-                condition=Q(failures__gte=0), name="leads_leadrequest_failures"
-            ),
+            models.CheckConstraint(condition=Q(failures__gte=0), name="leads_leadrequest_failures"),
         ]
         indexes = [
             # The claim domain, least recently attempted first.

@@ -1,6 +1,7 @@
 """Leads in this database, written in the transaction of their provenance."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.db import connections, router
 
@@ -42,7 +43,7 @@ class DatabaseSink(Sink):
     def create_lead(self, group: Group) -> str:
         return self.create_leads([group])[0]
 
-    def update_lead(self, lead_id: str, group: Group) -> None:  # noqa: ARG002  the group has it
+    def update_lead(self, lead_id: str, group: Group) -> None:
         self.update_leads([group])
 
     def create_leads(self, groups: Sequence[Group]) -> list[str]:
@@ -52,7 +53,7 @@ class DatabaseSink(Sink):
         return [made[group.key] for group in groups]
 
     def update_leads(self, groups: Sequence[Group]) -> None:
-        parameters = {
+        parameters: dict[str, Any] = {
             "ids": [group.lead_id for group in groups],
             "totals": [group.total for group in groups],
         }
@@ -60,7 +61,7 @@ class DatabaseSink(Sink):
             cursor.execute(_UPDATE, parameters)
 
 
-def _columns(groups: Sequence[Group]) -> dict[str, object]:
+def _columns(groups: Sequence[Group]) -> dict[str, Any]:
     """The groups of one page by column: they share a rule and an event."""
     event = groups[0].event
     first = [group.new[0] for group in groups]

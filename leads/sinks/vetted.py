@@ -6,7 +6,6 @@ import socket
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
-from urllib3.util.timeout import _DEFAULT_TIMEOUT
 
 from leads.errors import SinkAddressRefused
 
@@ -55,11 +54,11 @@ def connect(connection: HTTPConnection, *, private: bool) -> socket.socket:
         raise NameResolutionError(host, connection, gone) from None
     if not private and not all(is_public(str(where[0])) for *_, where in found):
         raise SinkAddressRefused("the address is private; LEADS_HTTP_ALLOW_PRIVATE allows it")
+    timeout = connection.timeout if isinstance(connection.timeout, (int, float)) else None
     for family, kind, protocol, _, where in found:
         sock = socket.socket(family, kind, protocol)
         try:
-            if connection.timeout is not _DEFAULT_TIMEOUT:
-                sock.settimeout(connection.timeout)  # type: ignore[arg-type]
+            sock.settimeout(timeout)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.connect(where)
         except TimeoutError:

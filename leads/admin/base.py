@@ -1,0 +1,103 @@
+"""What the pages of this app share: rows to look at, and verbs that ask for a reason first."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.encoding import force_str
+
+from hubqueue.admin.readonly import BoundedPaginator
+from hubqueue.admin.verbs import ReasonForm
+from leads.errors import LeadError
+
+MOST_AT_ONCE = 200
+
+M = TypeVar("M", bound=Model)
+
+
+class BoundedAdmin(admin.ModelAdmin[M]):
+    """Lists without a full count."""
+
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    list_per_page = 100
+    list_max_show_all = 0
+
+    class Media:
+        css = {"all": ["hubqueue/admin.css"]}
+
+
+class LookOnlyAdmin(BoundedAdmin[M]):
+    """Rows to look at. No form adds, changes or deletes any."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One verb of a page. ``do(row, actor, reason)`` raises ``LeadError`` for a refusal."""
+
+    word: str
+    label: str
+    explanation: str
+    permission: str
+    do: Callable[[Any, str, str], object]
+
+
+def ask_and_do(
+    page: admin.ModelAdmin[Any], request: HttpRequest, queryset: QuerySet[Any], verb: Verb
+) -> HttpResponse | None:
+    """Ask why on a page of its own; with an answer do the verb row by row and say what came of each."""
+    if not request.user.has_perm(verb.permission):
+        page.message_user(request, f"You may not {verb.word} these.", messages.ERROR)
+        return None
+    chosen = list(queryset[:MOST_AT_ONCE])
+    form = ReasonForm(request.POST if "confirmed" in request.POST else None)
+    if form.is_valid():
+        for row in chosen:
+            _do(page, request, row, verb, form.cleaned_data["reason"])
+        return None
+    context = {
+        **page.admin_site.each_context(request),
+        "opts": page.opts,
+        "media": page.media,
+        "title": verb.label,
+        "verb": verb,
+        "form": form,
+        "rows": chosen,
+        "back": request.get_full_path(),
+    }
+    return TemplateResponse(request, "admin/leads/reason.html", context)
+
+
+def _do(
+    page: admin.ModelAdmin[Any], request: HttpRequest, row: Any, verb: Verb, reason: str
+) -> None:
+    try:
+        verb.do(row, request.user.get_username(), reason)
+    except LeadError as refused:
+        page.message_user(request, f"{row}: refused ({refused.code}). {refused}", messages.ERROR)
+        return
+    LogEntry.objects.create(
+        user_id=str(request.user.pk),
+        content_type=ContentType.objects.get_for_model(row),
+        object_id=str(row.pk),
+        object_repr=force_str(row)[:200],
+        action_flag=CHANGE,
+        change_message=f"{verb.label}: {reason}",
+    )
+    page.message_user(request, f"{row}: {verb.label.lower()}, done.", messages.SUCCESS)

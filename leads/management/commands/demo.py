@@ -1,0 +1,87 @@
+"""``manage.py demo``: everything at once, on made-up data."""
+
+import json
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from leads.demo import stage
+from leads.demo.processes import Crew, PortTaken, require_free
+
+
+class Command(BaseCommand):
+    help = (
+        "Migrate, import the demo's events and registrations, and run a worker and the web server"
+        " (or, with --until-idle, the worker alone until nothing is due)."
+    )
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--until-idle", action="store_true", help="end when nothing is due")
+        parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
+        parser.add_argument("--port", type=int, default=8000, help="of the web server (8000)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        started = time.monotonic()
+        until_idle = options["until_idle"]
+        if not until_idle:
+            try:
+                require_free(options["port"])
+            except PortTaken as taken:
+                raise CommandError(str(taken)) from None
+        self._say("Preparing the database ...")
+        call_command("migrate", interactive=False, verbosity=0)
+        before = stage.leads_so_far()
+        self._prepare()
+        if until_idle:
+            self._work_until_idle(before, started, as_json=options["json"])
+        else:
+            self._serve(options["port"])
+
+    def _prepare(self) -> None:
+        password = stage.make_officer()
+        if password:
+            self._say(f"Officer: user {stage.OFFICER}, password {password} (shown this once).")
+        else:
+            self._say(f"Officer: user {stage.OFFICER}, with the password of the first time.")
+        loaded = stage.load()
+        self._say(
+            f"Registrations: {loaded.imported} imported, {loaded.duplicates} there already,"
+            f" {loaded.bad} bad."
+        )
+
+    def _work_until_idle(self, before: stage.Counts, started: float, *, as_json: bool) -> None:
+        self._say("A worker runs what is due ...")
+        with Crew() as crew:
+            code = crew.run("runworker", "--until-idle")
+        seconds = round(time.monotonic() - started, 2)
+        jobs = stage.jobs_by_kind()
+        made = stage.leads_so_far().since(before)
+        waiting = stage.waiting_jobs()
+        self._say(f"Leads: {made['created']} created, {made['grown']} grown, in {seconds} s.")
+        for kind, states in jobs.items():
+            self._say(f"{kind}: " + ", ".join(f"{n} {state}" for state, n in states.items()))
+        for line in waiting:
+            self._say(line)
+        if as_json:
+            said = {"jobs": jobs, "leads": made, "seconds": seconds}
+            self.stdout.write(json.dumps(said))
+        self.stdout.flush()
+        if waiting or code:
+            raise SystemExit(1)
+
+    def _serve(self, port: int) -> None:
+        with Crew() as crew:
+            crew.start("runworker")
+            crew.start("runserver", f"127.0.0.1:{port}", "--noreload", "--nostatic")
+            self._say(f"http://127.0.0.1:{port}/admin/ (Ctrl-C ends it)")
+            code = crew.wait()
+        if code:
+            raise SystemExit(1)
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()
