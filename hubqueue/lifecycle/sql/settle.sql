@@ -29,7 +29,7 @@ SET state = CASE
     END,
     rerun_at = CASE
         WHEN verdict.move = 'succeed' THEN NULL
-        WHEN verdict.move = 'repeat' AND job.rerun_at <= verdict.next_at THEN NULL
+        WHEN verdict.move = 'repeat' AND job.stop_requested IS NULL AND job.rerun_at <= verdict.next_at THEN NULL
         ELSE job.rerun_at
     END,
     attempts = CASE
