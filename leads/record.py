@@ -38,6 +38,7 @@ RETURNING provenance_id
 _GROW = """
 UPDATE leads_leadprovenance AS provenance SET
     lead_id = coalesce(provenance.lead_id, given.lead_id),
+    growths = provenance.growths + (provenance.lead_id IS NOT NULL AND given.joined > 0)::int,
     members = provenance.members + given.joined, updated_at = hubqueue_now()
 FROM unnest(%(ids)s::bigint[], %(leads)s::text[], %(counts)s::int[]) AS given (id, lead_id, joined)
 WHERE provenance.id = given.id

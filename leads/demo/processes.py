@@ -7,10 +7,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GRACE = 30.0
+POLL = 0.1
 
 
 class PortTaken(Exception):
@@ -32,34 +33,24 @@ def require_free(port: int) -> None:
             ) from None
 
 
-class _Stop(BaseException):
-    """A signal asked the demo to end."""
-
-
 class Crew:
     """Child processes in groups of their own: a signal to the demo ends each of them in order."""
 
     def __init__(self) -> None:
         self._children: list[subprocess.Popen[bytes]] = []
         self._before: dict[signal.Signals, object] = {}
+        self._stopping = False
 
     def __enter__(self) -> "Crew":
+        # Only noted: an exception out of nowhere could lose sight of a child that is being started.
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self._before[each] = signal.signal(each, _raise_stop)
+            self._before[each] = signal.signal(each, self._note)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        raised: BaseException | None,
-        at: TracebackType | None,
-    ) -> bool:
-        for each in self._before:
-            signal.signal(each, signal.SIG_IGN)
+    def __exit__(self, *raised: object) -> None:
         self._end()
         for each, handler in self._before.items():
             signal.signal(each, handler)  # type: ignore[arg-type]
-        return kind is not None and issubclass(kind, _Stop)
 
     def start(self, *command: str) -> subprocess.Popen[bytes]:
         """Start ``manage.py command ...`` with this process's environment."""
@@ -73,14 +64,22 @@ class Crew:
         return child
 
     def run(self, *command: str) -> int:
-        """Start a command and answer its exit code."""
-        return self.start(*command).wait()
+        """Start a command and answer its exit code, or 130 when a signal asked to end first."""
+        child = self.start(*command)
+        while child.poll() is None and not self._stopping:
+            time.sleep(POLL)
+        return 130 if self._stopping else child.wait()
 
     def wait(self) -> int:
-        """Wait until one of the children ends, which it should not; answers 1 then."""
-        while all(child.poll() is None for child in self._children):
-            time.sleep(0.2)
-        return 1
+        """Wait for a signal (answers 0), or until one of the children ends, which it should not (1)."""
+        while not self._stopping:
+            if any(child.poll() is not None for child in self._children):
+                return 1
+            time.sleep(POLL)
+        return 0
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._stopping = True
 
     def _end(self) -> None:
         """SIGTERM to each, patience for all, then SIGKILL to what is left of their groups."""
@@ -105,7 +104,3 @@ def _send(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
             child.send_signal(number)
     except ProcessLookupError:
         pass
-
-
-def _raise_stop(number: int, frame: FrameType | None) -> None:
-    raise _Stop

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.contrib.auth import get_user_model
-from django.db.models import Count
+from django.db.models import Count, Sum
 
 from hubqueue.models import Job
 from hubqueue.states import State
@@ -21,7 +21,7 @@ OFFICER = "officer"
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Groups with a lead, and the members of all groups."""
+    """Groups with a lead, and how often a lead grew."""
 
     leads: int
     growths: int
@@ -29,7 +29,7 @@ class Counts:
     def since(self, before: "Counts") -> dict[str, int]:
         return {
             "created": self.leads - before.leads,
-            "grown": max(0, self.growths - before.growths),
+            "grown": self.growths - before.growths,
         }
 
 
@@ -39,7 +39,7 @@ def make_officer() -> str | None:
     if users.filter(username=OFFICER).exists():
         return None
     password = secrets.token_urlsafe(12)
-    users.create_superuser(OFFICER, password=password)  # type: ignore[attr-defined]
+    users.create_superuser(OFFICER, password=password)
     return password
 
 
@@ -58,9 +58,10 @@ def load() -> Loaded:
 
 def leads_so_far() -> Counts:
     """How many groups have a lead, and how often one grew after it was made."""
-    led = LeadProvenance.objects.filter(lead_id__isnull=False)
-    growths = led.extra(where=["updated_at > created_at"]).count()
-    return Counts(led.count(), growths)
+    counted = LeadProvenance.objects.filter(lead_id__isnull=False).aggregate(
+        leads=Count("id"), growths=Sum("growths")
+    )
+    return Counts(counted["leads"], counted["growths"] or 0)
 
 
 def jobs_by_kind() -> dict[str, dict[str, int]]:

@@ -149,6 +149,7 @@ class Migration(migrations.Migration):
                 ('group_key', models.CharField(max_length=200)),
                 ('lead_id', models.CharField(blank=True, max_length=64, null=True)),
                 ('members', models.IntegerField(db_default=0, default=0)),
+                ('growths', models.IntegerField(db_default=0, default=0)),
                 ('created_at', models.DateTimeField(db_default=hubqueue.querysets.Now())),
                 ('updated_at', models.DateTimeField(db_default=hubqueue.querysets.Now())),
                 ('rule', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='provenances', to='leads.leadrule')),

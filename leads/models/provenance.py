@@ -12,7 +12,8 @@ from leads.models.rules import Grouping, LeadRule
 class LeadProvenance(models.Model):
     """One group of one rule, and its lead once the sink has made it. History: nothing takes it back.
 
-    ``members`` counts the membership rows, so that a page of a large group need not count them.
+    ``members`` counts the membership rows, so that a page of a large group need not count them;
+    ``growths`` counts how often the lead was told of new ones.
     """
 
     rule = models.ForeignKey(
@@ -22,6 +23,7 @@ class LeadProvenance(models.Model):
     group_key = models.CharField(max_length=200)
     lead_id = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 NULL = none yet
     members = models.IntegerField(default=0, db_default=0)
+    growths = models.IntegerField(default=0, db_default=0)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 
