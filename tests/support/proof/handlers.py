@@ -1,0 +1,203 @@
+"""Handlers that behave as a proof asks. Each says in a file that it runs, so that a test can wait for it."""
+
+import ctypes
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from datetime import timedelta
+
+from django.db import connection
+
+from hubqueue.api import Backoff, Dead, Done, JobContext, Park, Repeat, Result, Retry, handler
+from tests.support.proof.gates import has, home, say, wait_for
+
+SOON = Backoff(base=timedelta(milliseconds=100), cap=timedelta(seconds=1))
+MANY = 1000
+# Calls through PyDLL keep the interpreter's lock: nothing else in the process runs meanwhile.
+HOLDING_THE_GIL = ctypes.PyDLL(None)
+
+
+def began(job: JobContext, name: str) -> str:
+    """Say that this attempt runs, and which: ``name-1`` for the first."""
+    say(f"{name}-{job.attempt}", f"{os.getpid()} {job.claimed.claimed_by} {job.claimed.fence}")
+    say("attempts", f"{name} {job.attempt} {os.getpid()} {job.claimed.fence}")
+    return f"{name}-{job.attempt}"
+
+
+def write(name: str) -> None:
+    """The effect: a row that may exist once."""
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO proof_effect (name) VALUES (%s)", [name])
+
+
+@handler("proof.effect", max_attempts=MANY, backoff=SOON)
+def effect(job: JobContext, *, name: str, seconds: float = 0.0, hold: bool = False) -> None:
+    """Write the effect, then go on for a while."""
+    began(job, name)
+    if hold:
+        job.hold()
+    write(name)
+    if seconds:
+        time.sleep(seconds)
+
+
+@handler("proof.nap", max_attempts=5, backoff=SOON)
+def nap(job: JobContext, *, name: str, seconds: float) -> None:
+    """A good neighbour."""
+    began(job, name)
+    time.sleep(seconds)
+    write(name)
+
+
+@handler("proof.beside", max_attempts=5, backoff=SOON)
+def beside(job: JobContext, *, name: str) -> None:
+    """A good neighbour that is in flight until the test lets it go."""
+    wait_for(f"go-{began(job, name)}")
+    write(name)
+
+
+@handler("proof.poison", max_attempts=3, backoff=SOON)
+def poison(job: JobContext, *, name: str) -> None:
+    """Kill its own process, once the test lets this run of it."""
+    began(job, name)
+    wait_for(f"go-{job.claimed.fence}")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def act(job: JobContext, name: str, attempt: str) -> Result | None:
+    """What the gate's file says: the handler's write, then its outcome."""
+    word = attempt_word(attempt)
+    if "write" in word:
+        write(f"{name} by {job.attempt}")
+    if "guarded" in word:
+        with job.transaction():
+            write(f"{name} guarded by {job.attempt}")
+    if "progress" in word:
+        job.progress(0.5)
+        wait_for(f"told-{attempt}")
+    match word:
+        case [*_, "fail"]:
+            raise RuntimeError("as asked")
+        case [*_, "retry"]:
+            return Retry(after=timedelta(seconds=1))
+        case [*_, "dead"]:
+            return Dead("as_asked")
+        case [*_, "park"]:
+            return Park("as asked")
+        case [*_, "repeat"]:
+            return Repeat(after=timedelta(seconds=1))
+        case [*_, "checkpoint"]:
+            job.checkpoint()
+    return Done({"by": job.attempt})
+
+
+def attempt_word(attempt: str) -> list[str]:
+    """The words of the file ``go-<attempt>``."""
+    return (home() / f"go-{attempt}").read_text().split()
+
+
+@handler("proof.gated", max_attempts=5, backoff=SOON)
+def gated(job: JobContext, *, name: str) -> Result | None:
+    """Transactional: wait at the gate, then do what it says."""
+    attempt = began(job, name)
+    wait_for(f"go-{attempt}")
+    return act(job, name, attempt)
+
+
+@handler("proof.gated_detached", detached=True, max_attempts=5, backoff=SOON)
+def gated_detached(job: JobContext, *, name: str) -> Result | None:
+    """Detached: the same."""
+    attempt = began(job, name)
+    wait_for(f"go-{attempt}")
+    return act(job, name, attempt)
+
+
+@gated_detached.on_abandon
+def abandoned(job: JobContext) -> None:
+    """Leave a trace in the move's transaction."""
+    write(f"abandoned {job.claimed.payload['name']}")
+
+
+@handler("proof.long", detached=True, queue="backups", max_attempts=5, backoff=SOON)
+def long(job: JobContext, *, name: str) -> Result:
+    """Report progress and stop early when asked."""
+    attempt = began(job, name)
+    job.progress(0.25)
+    while not has(f"go-{attempt}"):
+        job.checkpoint()
+        time.sleep(0.01)
+    say("ended", name)
+    return Done({"by": job.attempt})
+
+
+@long.on_abandon
+def long_abandoned(job: JobContext) -> None:
+    """Leave a trace in the move's transaction."""
+    write(f"abandoned {job.claimed.payload['name']}")
+
+
+@handler("proof.hang", timeout=timedelta(seconds=1), max_attempts=1)
+def hang(job: JobContext, *, name: str, how: str) -> None:
+    """Never end by itself."""
+    began(job, name)
+    write(name)
+    match how:
+        case "sleep":
+            time.sleep(600)
+        case "sql":
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_sleep(600)")
+        case "swallowed sql":
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute("SELECT pg_sleep(600)")
+            except Exception:
+                return
+        case "socket":
+            ours, theirs = socket.socketpair()
+            ours.recv(1)
+            theirs.close()
+        case "subprocess":
+            subprocess.run(["sleep", "600"], check=False)
+        case "loop":
+            while True:
+                pass
+        case "regex":
+            re.match(r"(a+)+$", "a" * 60 + "b")
+        case "pow":
+            pow(3, 1 << 40)
+        case "gil":
+            HOLDING_THE_GIL.sleep(600)
+
+
+@handler("proof.stubborn", max_attempts=3, backoff=SOON)
+def stubborn(job: JobContext, *, name: str) -> None:
+    """Catch everything, and go on."""
+    attempt = began(job, name)
+    while not has(f"go-{attempt}"):
+        try:
+            wait_for(f"go-{attempt}")
+        except BaseException as caught:
+            say("caught", type(caught).__name__)
+
+
+@handler("proof.gil", detached=True, max_attempts=5, backoff=SOON)
+def gil(job: JobContext, *, name: str, seconds: int) -> Result:
+    """Hold the interpreter's lock: no other thread of this process runs meanwhile."""
+    began(job, name)
+    HOLDING_THE_GIL.sleep(seconds)
+    return Done({"by": job.attempt})
+
+
+LEAKED: list[bytearray] = []
+
+
+@handler("proof.leak", max_attempts=5, backoff=SOON)
+def leak(job: JobContext, *, name: str, mebibytes: int) -> None:
+    """Keep memory for ever."""
+    began(job, name)
+    LEAKED.append(bytearray(b"x") * (mebibytes << 20))
+    write(name)

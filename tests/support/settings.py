@@ -1,0 +1,22 @@
+"""What the worker processes of tests run with: the queue, the proof handlers, and rules from the test.
+
+``HUBQUEUE_TEST_SECONDS`` is a JSON object of durations, such as ``{"LEASE": 3, "RENEW_EVERY": 1}``.
+"""
+
+import json
+import os
+from datetime import timedelta
+
+from config.settings.test import *  # noqa: F403 - settings are layered by star import
+from config.settings.test import HUBQUEUE
+
+INSTALLED_APPS = [
+    "django.contrib.contenttypes",
+    "django.contrib.auth",
+    "hubqueue",
+    "tests.support.proof",
+]
+HUBQUEUE = HUBQUEUE | {
+    name: timedelta(seconds=seconds)
+    for name, seconds in json.loads(os.environ.get("HUBQUEUE_TEST_SECONDS", "{}")).items()
+}
