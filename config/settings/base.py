@@ -75,7 +75,13 @@ HUBQUEUE: dict[str, Any] = {
     "QUEUES": ("default", "leads", "backups", "mail"),
     "DIRECT_URL": direct_url(env.str("HUBQUEUE_DIRECT_URL", default="") or None),
 }
+HUBQUEUE_LOG_FORMAT = env.str("HUBQUEUE_LOG_FORMAT", default="") or None
+HUBQUEUE_METRICS_TOKEN = env.str("HUBQUEUE_METRICS_TOKEN", default="")
+HUBQUEUE_STORE_ERROR_MESSAGES = env.bool("HUBQUEUE_STORE_ERROR_MESSAGES", default=False)
+
 LEADS_SINK = env.str("LEADS_SINK", default="leads.sinks.DatabaseSink")
+LEADS_HTTP_URL = env.str("LEADS_HTTP_URL", default="")
+LEADS_HTTP_TOKEN = env.str("LEADS_HTTP_TOKEN", default="")
 
 # Constraints in raw SQL are for the database to check; forms need not know them.
 SILENCED_SYSTEM_CHECKS = ["models.W045"]
