@@ -121,12 +121,11 @@ def _with_standing(asked: Asked, page: list[Job]) -> list[Job]:
     """The unfinished jobs of a dedupe key come through its unique index, however old they are."""
     if asked.dedupe_key is None:
         return page
-    standing = asked.queryset.unfinished().filter(
-        kind__in=registry.kinds(), dedupe_key=asked.dedupe_key
-    )
+    kinds = registry.kinds()
+    standing = asked.queryset.unfinished().filter(kind__in=kinds, dedupe_key=asked.dedupe_key)
     if asked.before is not None:
         standing = standing.filter(pk__lt=asked.before)
-    merged = {job.pk: job for job in (*page, *standing.order_by())}
+    merged = {job.pk: job for job in (*page, *standing.order_by()[: len(kinds)])}
     return sorted(merged.values(), key=lambda job: job.pk, reverse=True)
 
 

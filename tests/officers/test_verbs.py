@@ -29,7 +29,9 @@ def page(job_id: UUID, verb: str = "change") -> str:
 
 
 @pytest.mark.parametrize("verb", FITS)
-def test_a_verb_asks_why_and_leaves_an_entry(verb: str, officer: Officer, make_job: MakeJob) -> None:
+def test_a_verb_asks_why_and_leaves_an_entry(
+    verb: str, officer: Officer, make_job: MakeJob
+) -> None:
     before, after = FITS[verb]
     job = make_job(before)
     client = officer("view_job", f"{verb}_job")
@@ -57,7 +59,12 @@ def test_each_verb_needs_its_own_permission(
 
     assert client.get(page(job.pk, verb)).status_code == 403
     assert client.post(page(job.pk, verb), {"reason": "because"}).status_code == 403
-    bulk = {"action": verb, "_selected_action": [str(job.pk)], "confirmed": "1", "reason": "because"}
+    bulk = {
+        "action": verb,
+        "_selected_action": [str(job.pk)],
+        "confirmed": "1",
+        "reason": "because",
+    }
     client.post(LIST, bulk)
     assert state_of(job.pk) == before
     assert not Operation.objects.exists()
