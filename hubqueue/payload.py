@@ -7,6 +7,7 @@ what PostgreSQL's jsonb or a JSON reader cannot keep is refused here, with the p
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any, get_type_hints
 
@@ -48,16 +49,7 @@ class Signature:
     def encode(self, arguments: Mapping[str, Any], *, limit: int) -> str:
         """The arguments as JSON text. Raises ``PayloadRefused`` naming the argument; ``limit`` is in bytes."""
         self._check_names(arguments)
-        encoded: dict[str, Json] = {}
-        for name, value in arguments.items():
-            _refuse_collections(value, name)
-            try:
-                converted = msgspec.convert(value, self.types[name], from_attributes=False)
-                plain = msgspec.to_builtins(converted, str_keys=False)
-            except UNCONVERTIBLE as problem:
-                raise PayloadRefused(name, _expectation(self.types[name], value)) from problem
-            check_storable(plain, name)
-            encoded[name] = plain
+        encoded = {name: self.write(name, value) for name, value in arguments.items()}
         return dump(encoded, "arguments", limit=limit)
 
     def decode(self, payload: Any) -> dict[str, Any]:
@@ -65,13 +57,27 @@ class Signature:
         if not isinstance(payload, dict):
             raise PayloadRefused("payload", "expected an object")
         self._check_names(payload)
-        decoded: dict[str, Any] = {}
-        for name, value in payload.items():
-            try:
-                decoded[name] = msgspec.convert(value, self.types[name])
-            except UNCONVERTIBLE as problem:
-                raise PayloadRefused(name, _expectation(self.types[name], value)) from problem
-        return decoded
+        return {name: self.read(name, value) for name, value in payload.items()}
+
+    def write(self, name: str, value: Any) -> Json:
+        """One argument as JSON. Raises ``PayloadRefused`` when it would not come back as it is."""
+        _refuse_collections(value, name)
+        try:
+            converted = msgspec.convert(value, self.types[name], from_attributes=False)
+            plain = msgspec.to_builtins(converted, str_keys=False)
+        except UNCONVERTIBLE as problem:
+            raise PayloadRefused(name, _expectation(self.types[name], value)) from problem
+        check_storable(plain, name)
+        back: Json = msgspec.json.decode(msgspec.json.encode(plain))
+        _check_return(converted, self.read(name, back), name)
+        return back
+
+    def read(self, name: str, value: Json) -> Any:
+        """One argument out of JSON, as the handler's annotation has it."""
+        try:
+            return msgspec.convert(value, self.types[name])
+        except UNCONVERTIBLE as problem:
+            raise PayloadRefused(name, _expectation(self.types[name], value)) from problem
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
         for name in given:
@@ -88,7 +94,7 @@ class Signature:
 def check_storable(value: Any, path: str, depth: int = 0) -> None:
     """Refuse what JSON or jsonb cannot keep as it is: NaN, infinities, NUL, lone surrogates, huge integers."""
     if depth > DEPTH:
-        raise PayloadRefused(path, f"nested deeper than {DEPTH} levels")
+        raise PayloadRefused(_clip(path), f"nested deeper than {DEPTH} levels")
     if value is None or value is True or value is False:
         return
     kind = type(value)
@@ -148,8 +154,10 @@ def _check_text(text: str, path: str) -> None:
             raise PayloadRefused(path, "a lone surrogate is not valid Unicode") from None
 
 
-def _refuse_collections(value: Any, path: str) -> None:
+def _refuse_collections(value: Any, path: str, depth: int = 0) -> None:
     """Naive moments, sets and strings that cannot be stored are refused before conversion hides them."""
+    if depth > DEPTH:
+        raise PayloadRefused(_clip(path), f"nested deeper than {DEPTH} levels")
     if isinstance(value, datetime) and value.tzinfo is None:
         raise PayloadRefused(path, "a naive datetime; make it aware")
     if isinstance(value, (set, frozenset)):
@@ -160,10 +168,34 @@ def _refuse_collections(value: Any, path: str) -> None:
         for key, item in value.items():
             if isinstance(key, str):
                 _check_text(key, f"{path} (a key)")
-            _refuse_collections(item, f"{path}.{_clip(str(key))}")
+            _refuse_collections(item, f"{path}.{_clip(str(key))}", depth + 1)
     elif isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
-            _refuse_collections(item, f"{path}[{index}]")
+            _refuse_collections(item, f"{path}[{index}]", depth + 1)
+
+
+def _check_return(given: Any, back: Any, path: str) -> None:
+    """Refuse what JSON would hand to the handler as another type: where the annotation says nothing (``Any``,
+    ``dict``), a date would come back as text, a tuple as a list. A member of ``TextChoices`` is text already."""
+    if not isinstance(given, type(back)):
+        raise PayloadRefused(
+            path,
+            f"{type(given).__name__} would come back from JSON as {type(back).__name__};"
+            " name its type in the handler's annotation",
+        )
+    if isinstance(given, datetime) and given.tzinfo is None:
+        raise PayloadRefused(path, "a naive datetime; make it aware")
+    if isinstance(given, dict):
+        for (key, one), other in zip(given.items(), back.values(), strict=True):
+            _check_return(one, other, f"{path}.{_clip(str(key))}")
+    elif isinstance(given, (list, tuple)):
+        for index, (one, other) in enumerate(zip(given, back, strict=True)):
+            _check_return(one, other, f"{path}[{index}]")
+    elif is_dataclass(given):
+        for each in fields(given):
+            _check_return(
+                getattr(given, each.name), getattr(back, each.name), f"{path}.{each.name}"
+            )
 
 
 def _expectation(expected: Any, value: Any) -> str:

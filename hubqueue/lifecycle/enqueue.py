@@ -66,6 +66,8 @@ class Request:
                 raise PayloadRefused("run_at", "a naive datetime; make it aware")
         if type(self.priority) is not int or not -(2**15) <= self.priority < 2**15:
             raise PayloadRefused("priority", "expected a whole number of 16 bits")
+        if not isinstance(self.meta, dict):
+            raise PayloadRefused("meta", f"expected an object, got {type(self.meta).__name__}")
         check_storable(self.meta, "meta")
 
 

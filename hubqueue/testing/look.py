@@ -44,7 +44,9 @@ def _with(handler: Handler[...], arguments: dict[str, Any]) -> list[Job]:
     unknown = sorted(set(arguments) - set(handler.signature.types))
     if unknown:
         raise TypeError(f"{handler.kind} takes no argument {unknown[0]!r}")
-    return [job for job in enqueued(handler) if _matches(handler, job, arguments)]
+    signature = handler.signature
+    given = {name: signature.read(name, signature.write(name, v)) for name, v in arguments.items()}
+    return [job for job in enqueued(handler) if _matches(handler, job, given)]
 
 
 def _matches(handler: Handler[...], job: Job, arguments: dict[str, Any]) -> bool:
