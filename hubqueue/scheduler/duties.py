@@ -3,13 +3,11 @@
 from datetime import timedelta
 
 from hubqueue.conf import conf
-from hubqueue.lifecycle.database import connection
 from hubqueue.lifecycle.purge import Walk, purge_failures, purge_jobs, purge_ticks, purge_workers
 from hubqueue.querysets import database_now
 from hubqueue.registry import Cadence, Duty, Registry
 from hubqueue.scheduler.periodic import decide
 from hubqueue.scheduler.pollers import reseed
-from hubqueue.scheduler.sessions import apply, milliseconds
 
 PURGE_WITHIN = timedelta(seconds=1)
 KEEP_WORKERS = timedelta(days=1)
@@ -68,9 +66,3 @@ class BuiltIn:
         """Remove the rows of workers that are long gone."""
         before = database_now(self._using) - KEEP_WORKERS
         purge_workers(before=before, within=PURGE_WITHIN, using=self._using)
-
-
-def perform(duty: Duty, *, using: str) -> None:
-    """Do one duty over this thread's connection, each of its statements within the duty's deadline."""
-    apply(connection(using), {"statement_timeout": milliseconds(duty.deadline)})
-    duty.run()

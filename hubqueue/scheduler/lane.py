@@ -53,8 +53,7 @@ class Lane:
             self._cut_off(name, hand, turn)
             if self._stop.is_set():
                 raise Stopped("the scheduler ends")
-            if turn.raised is None:
-                raise Overran(f"{name} did not end in time")
+            raise Overran(f"{name} did not end in time") from turn.raised
         if turn.raised is not None:
             raise turn.raised
         return turn.answer  # type: ignore[no-any-return]

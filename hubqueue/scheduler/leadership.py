@@ -55,6 +55,7 @@ class Leadership:
         self._key = lock_key()
         self._session: Raw | None = None
         self._leading = False
+        self.term = 0
         self._mutex = threading.RLock()
         self._ended = threading.Event()
         self._pinger = threading.Thread(target=self._ping, name="leadership", daemon=True)
@@ -63,19 +64,14 @@ class Leadership:
     def stand(self) -> Standing:
         """Confirm the lock, or try to take it, over the session itself.
 
-        Raises ``psycopg.Error`` when PostgreSQL cannot be reached or does not answer in time; the session is
-        gone then, and so is the lock.
+        ``term`` counts how often it was taken. Raises ``psycopg.Error`` when PostgreSQL cannot be reached or
+        does not answer in time; the session is gone then, and so is the lock.
         """
-        with self._mutex:
-            try:
-                standing = self._ask()
-            except BaseException:
-                self._drop()
-                raise
-            if standing in (Standing.POOLED, Standing.READ_ONLY):
-                self._drop()
-            self._leading = standing is Standing.LEADING
-            return standing
+        return self._ask(take=True)
+
+    def confirm(self) -> bool:
+        """Whether the lock is still held. Never takes it; raises as ``stand`` does."""
+        return self._ask(take=False) is Standing.LEADING
 
     def close(self) -> None:
         """Let go of the lock, at once. Does not wait for a statement that is under way."""
@@ -85,7 +81,21 @@ class Leadership:
             self._drop()
             self._mutex.release()
 
-    def _ask(self) -> Standing:
+    def _ask(self, *, take: bool) -> Standing:
+        with self._mutex:
+            if not take and not self._leading:
+                return Standing.FOLLOWING
+            try:
+                standing = self._question(take=take)
+            except BaseException:
+                self._drop()
+                raise
+            if standing in (Standing.POOLED, Standing.READ_ONLY):
+                self._drop()
+            self._leading = standing is Standing.LEADING
+            return standing
+
+    def _question(self, *, take: bool) -> Standing:
         session = self._session
         if session is None or session.closed:
             self._leading = False
@@ -100,13 +110,18 @@ class Leadership:
             return Standing.READ_ONLY
         if holds:
             return Standing.LEADING
-        if not self._may_lead():
-            return Standing.BEHIND
+        if not take:
+            return Standing.FOLLOWING
+        return self._take(session) if self._may_lead() else Standing.BEHIND
+
+    def _take(self, session: Raw) -> Standing:
         with Deadline(session, self._deadline):
             (taken,) = _fetch(session, "SELECT pg_try_advisory_lock(%(key)s)", {"key": self._key})
-            if taken:
-                self._set(session, {"idle_session_timeout": milliseconds(self._idle)})
-        return Standing.LEADING if taken else Standing.FOLLOWING
+            if not taken:
+                return Standing.FOLLOWING
+            self._set(session, {"idle_session_timeout": milliseconds(self._idle)})
+        self.term += 1
+        return Standing.LEADING
 
     def _set(self, session: Raw, settings: dict[str, str]) -> None:
         session.execute(SET, [list(settings), list(settings.values())])

@@ -62,8 +62,9 @@ class Loop:
             registry, self._lane, stop=stop, deadline=conf().statement_deadline, using=self._using
         )
         self._leading = False
-        self._new_term = False
+        self._signed_term = 0
         self._failures = 0
+        self._went_well = time.monotonic()
         self._said: dict[str, float] = {}
 
     def run(self) -> None:
@@ -87,14 +88,13 @@ class Loop:
             standing = self._leadership.stand()
             self._note(standing)
             if standing is Standing.LEADING:
-                self._ticker.tick(new_term=self._new_term, still=self._still_leads)
-                self._new_term = False
+                self._lead()
         except Stopped:
             return True
         except Exception as raised:
             self._note_outage(broken_by(raised))
             return False
-        self._failures = 0
+        self._failures, self._went_well = 0, time.monotonic()
         self._report("leading", float(self._leading))
         self._report("tick", lag)
         scheduler_ticked.send_robust(sender=None, lag=lag, leading=self._leading)
@@ -104,13 +104,17 @@ class Loop:
         leading = standing is Standing.LEADING
         if leading != self._leading:
             log.info("This scheduler leads now." if leading else "This scheduler leads no longer.")
-            self._new_term = leading
         self._leading = leading
         if standing in REFUSALS:
             self._say(REFUSALS[standing])
 
+    def _lead(self) -> None:
+        term = self._leadership.term
+        self._ticker.tick(new_term=term != self._signed_term, still=self._still_leads)
+        self._signed_term = term
+
     def _still_leads(self) -> bool:
-        return not self._stop.is_set() and self._leadership.stand() is Standing.LEADING
+        return not self._stop.is_set() and self._leadership.confirm()
 
     def _knows_the_schema(self) -> bool:
         behind = partial(is_behind, self._using)
@@ -118,7 +122,9 @@ class Loop:
 
     def _note_outage(self, broken: Broken) -> None:
         self._failures += 1
-        self._leading = False
+        scheduler_ticked.send_robust(
+            sender=None, lag=time.monotonic() - self._went_well, leading=False
+        )
         self._say(
             "The scheduler cannot use the database and tries again until it can:"
             f" {broken.exception} {broken.sqlstate}".rstrip()

@@ -13,11 +13,15 @@ from hubqueue.lifecycle.failure import broken_by
 from hubqueue.registry import Missed, Schedule
 from hubqueue.scheduler.cron import newest_ticks
 from hubqueue.scheduler.errors import PartlyFailed
+from hubqueue.scheduler.sessions import wait_no_longer
 from hubqueue.signals import tick_fired
 
 log = logging.getLogger("hubqueue.scheduler")
 
 LATE_AFTER_TICKS = 4
+# A leader that was frozen in mid-transaction holds its rows until the server ends its session; the other
+# schedules need not wait for that.
+PATIENCE = timedelta(seconds=2)
 
 
 def late_after() -> timedelta:
@@ -85,6 +89,7 @@ def _decide_one(schedule: Schedule, last: datetime | None, now: datetime, *, usi
     if not ticks and passed_over is None:
         return 0
     with transaction.atomic(using=using):
+        wait_no_longer(PATIENCE, using=using)
         if passed_over is not None:
             _record(schedule.name, passed_over, using=using)
         fired = [tick for tick in ticks if _fire(schedule, tick, using=using)]

@@ -2,6 +2,9 @@
 
 import logging
 from collections.abc import Iterable
+from datetime import timedelta
+
+from django.db import transaction
 
 from hubqueue.lifecycle.database import connection
 from hubqueue.lifecycle.enqueue import Outcome
@@ -9,7 +12,10 @@ from hubqueue.lifecycle.failure import broken_by
 from hubqueue.models import Job
 from hubqueue.registry import Poller
 from hubqueue.scheduler.errors import PartlyFailed
+from hubqueue.scheduler.sessions import wait_no_longer
 from hubqueue.signals import poller_reseeded
+
+PATIENCE = timedelta(seconds=2)
 
 log = logging.getLogger("hubqueue.scheduler")
 
@@ -42,7 +48,9 @@ def _reseed_one(poller: Poller, *, using: str) -> bool:
     if moment is None:
         return False
     handler = poller.handler
-    answer = handler.using(dedupe_key=poller.dedupe_key, run_at=moment).enqueue()
+    with transaction.atomic(using=using):
+        wait_no_longer(PATIENCE, using=using)
+        answer = handler.using(dedupe_key=poller.dedupe_key, run_at=moment).enqueue()
     if answer.outcome is not Outcome.NEW:
         return False
     log.warning("poller %s had died and was enqueued again", handler.kind)

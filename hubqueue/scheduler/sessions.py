@@ -8,11 +8,11 @@ never comes although the network says all is well.
 import os
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import psycopg
 from django.db import connections
@@ -33,6 +33,7 @@ BOUNDS: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
+T = TypeVar("T")
 Raw = psycopg.Connection[tuple[Any, ...]]
 
 
@@ -105,6 +106,18 @@ def apply(connection: BaseDatabaseWrapper, settings: Mapping[str, str]) -> None:
     """Set session settings over one of Django's connections."""
     with connection.cursor() as cursor:
         cursor.execute(SET, [list(settings), list(settings.values())])
+
+
+def bounded(call: Callable[[], T], deadline: timedelta, *, using: str) -> T:
+    """Make a call whose statements over this thread's connection end within ``deadline`` each."""
+    apply(connections[using], {"statement_timeout": milliseconds(deadline)})
+    return call()
+
+
+def wait_no_longer(length: timedelta, *, using: str) -> None:
+    """In the open transaction, wait for nobody's row lock for longer than ``length``."""
+    with connections[using].cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [milliseconds(length)])
 
 
 SET = "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given (name, value)"

@@ -8,19 +8,22 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TypeVar
 
 from hubqueue.lifecycle.failure import broken_by
 from hubqueue.registry import Cadence, Duty, Registry
 from hubqueue.scheduler import ledger
 from hubqueue.scheduler.cadence import is_due
-from hubqueue.scheduler.duties import BuiltIn, perform
+from hubqueue.scheduler.duties import BuiltIn
 from hubqueue.scheduler.errors import Stopped
 from hubqueue.scheduler.lane import Lane
+from hubqueue.scheduler.sessions import bounded
 from hubqueue.signals import duty_ended
 
 log = logging.getLogger("hubqueue.scheduler")
 
 QUERY_CANCELED = "57014"
+T = TypeVar("T")
 Still = Callable[[], bool]
 
 
@@ -54,7 +57,7 @@ class Ticker:
             new_term=new_term,
             using=self._using,
         )
-        page = self._lane.run("look", sign, self._deadline)
+        page = self._run(self._lane, "look", sign, self._deadline)
         self._start_beside(_due(list(self._known.duties.values()), page), page.now, still)
         self._do(self._lane, _due(self._built_in, page), page.now, still)
 
@@ -81,7 +84,8 @@ class Ticker:
     def _do(self, lane: Lane, duties: Sequence[Duty], now: datetime, still: Still) -> None:
         rare = [each.name for each in duties if each.cadence is not Cadence.TICK]
         if rare:
-            lane.run("begin", partial(ledger.begin, rare, now, using=self._using), self._deadline)
+            start = partial(ledger.begin, rare, now, using=self._using)
+            self._run(lane, "begin", start, self._deadline)
         outcomes = []
         for duty in duties:
             if not still():
@@ -89,13 +93,13 @@ class Ticker:
             outcomes.append((duty.name, self._attempt(lane, duty)))
         if outcomes:
             note = partial(ledger.record, outcomes, now, using=self._using)
-            lane.run("record", note, self._deadline)
+            self._run(lane, "record", note, self._deadline)
 
     def _attempt(self, lane: Lane, duty: Duty) -> str:
         began = time.monotonic()
         code = ""
         try:
-            lane.run(duty.name, partial(perform, duty, using=self._using), duty.deadline)
+            self._run(lane, duty.name, duty.run, duty.deadline)
         except Stopped:
             raise
         except Exception as raised:
@@ -105,6 +109,9 @@ class Ticker:
             sender=None, duty=duty.name, code=code, seconds=time.monotonic() - began
         )
         return code
+
+    def _run(self, lane: Lane, name: str, call: Callable[[], T], deadline: timedelta) -> T:
+        return lane.run(name, partial(bounded, call, deadline, using=self._using), deadline)
 
 
 def _due(duties: Sequence[Duty], page: ledger.Page) -> list[Duty]:

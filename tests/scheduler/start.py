@@ -123,7 +123,7 @@ def terminate(url: str, pids: list[int]) -> None:
 def migrate(env: dict[str, str]) -> None:
     """Bring a database of a test's own up to date."""
     subprocess.run(
-        [sys.executable, "manage.py", "migrate", "--verbosity=0"],
+        [sys.executable, "-m", "django", "migrate", "--skip-checks", "--verbosity=0"],
         env={**env, "DJANGO_SETTINGS_MODULE": "tests.scheduler.settings"},
         cwd=CHECKOUT,
         check=True,

@@ -26,7 +26,11 @@ def test_a_duty_that_never_ran_is_due(cadence: Cadence) -> None:
     [
         (Cadence.MINUTE, timedelta(seconds=39), timedelta(seconds=40)),
         (Cadence.HOUR, timedelta(minutes=29, seconds=39), timedelta(minutes=29, seconds=40)),
-        (Cadence.DAY, timedelta(hours=11, minutes=29, seconds=39), timedelta(hours=11, minutes=29, seconds=40)),
+        (
+            Cadence.DAY,
+            timedelta(hours=11, minutes=29, seconds=39),
+            timedelta(hours=11, minutes=29, seconds=40),
+        ),
     ],
 )
 def test_a_duty_is_due_at_the_first_tick_of_its_minute_hour_or_day(
@@ -38,7 +42,10 @@ def test_a_duty_is_due_at_the_first_tick_of_its_minute_hour_or_day(
 
 def test_the_day_of_a_duty_is_the_day_of_utc() -> None:
     tonga = timezone(timedelta(hours=13))
-    before, after = (datetime(2026, 5, 6, 23, 59, tzinfo=UTC), datetime(2026, 5, 7, 0, 0, tzinfo=UTC))
+    before, after = (
+        datetime(2026, 5, 6, 23, 59, tzinfo=UTC),
+        datetime(2026, 5, 7, 0, 0, tzinfo=UTC),
+    )
     assert not is_due(Cadence.DAY, before.astimezone(tonga), ran_at=RAN, succeeded_at=RAN)
     assert is_due(Cadence.DAY, after.astimezone(tonga), ran_at=RAN, succeeded_at=RAN)
 

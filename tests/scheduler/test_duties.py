@@ -20,8 +20,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SHORT = timedelta(milliseconds=200)
 LONG = timedelta(seconds=10)
 BUILT_IN = {
-    "hubqueue.periodic", "hubqueue.pollers", "hubqueue.purge_jobs", "hubqueue.purge_failures",
-    "hubqueue.purge_ticks", "hubqueue.purge_workers",
+    "hubqueue.periodic",
+    "hubqueue.pollers",
+    "hubqueue.purge_jobs",
+    "hubqueue.purge_failures",
+    "hubqueue.purge_ticks",
+    "hubqueue.purge_workers",
 }
 
 

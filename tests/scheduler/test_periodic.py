@@ -80,7 +80,9 @@ def test_a_gap_of_three_and_a_half_minutes_is_caught_up_by_the_rule_of_the_sched
 def test_a_tick_is_late_only_after_four_ticks_of_the_scheduler(schedule: Make) -> None:
     edge = at(1) + late_after()
     assert run(schedule(missed=Missed.SKIP), NOON, edge) == [at(1)]
-    assert run(schedule(missed=Missed.SKIP, name="other"), NOON, edge + timedelta(microseconds=1)) == [at(1)]
+    assert run(
+        schedule(missed=Missed.SKIP, name="other"), NOON, edge + timedelta(microseconds=1)
+    ) == [at(1)]
 
 
 def test_what_was_skipped_stays_skipped(schedule: Make) -> None:
@@ -89,7 +91,11 @@ def test_what_was_skipped_stays_skipped(schedule: Make) -> None:
 
 
 def test_deciding_the_same_moment_again_enqueues_nothing(schedule: Make) -> None:
-    assert run(schedule(missed=Missed.ALL), NOON, NOON + GAP, NOON + GAP, NOON + GAP) == [at(1), at(2), at(3)]
+    assert run(schedule(missed=Missed.ALL), NOON, NOON + GAP, NOON + GAP, NOON + GAP) == [
+        at(1),
+        at(2),
+        at(3),
+    ]
 
 
 def test_a_leader_that_was_frozen_before_its_insert_does_not_fire_what_its_successor_passed_over(
@@ -101,7 +107,11 @@ def test_a_leader_that_was_frozen_before_its_insert_does_not_fire_what_its_succe
 
 
 def test_a_clock_that_went_back_fires_nothing_twice(schedule: Make) -> None:
-    assert run(schedule(missed=Missed.ALL), NOON, NOON + GAP, NOON, NOON + GAP) == [at(1), at(2), at(3)]
+    assert run(schedule(missed=Missed.ALL), NOON, NOON + GAP, NOON, NOON + GAP) == [
+        at(1),
+        at(2),
+        at(3),
+    ]
 
 
 def test_an_enqueue_that_fails_leaves_no_record_of_its_tick(schedule: Make) -> None:

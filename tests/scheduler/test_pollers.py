@@ -80,6 +80,7 @@ def test_a_poller_that_cannot_say_what_it_owes_stops_no_other(
 
     with pytest.raises(PartlyFailed):
         reseed(
-            [Poller(ticking, "broken", broken), Poller(ticking, KEY, lambda: MOMENT)], using="default"
+            [Poller(ticking, "broken", broken), Poller(ticking, KEY, lambda: MOMENT)],
+            using="default",
         )
     assert counted == [ticking.kind]

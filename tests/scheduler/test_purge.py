@@ -46,7 +46,12 @@ def job(state: State, *, born: timedelta, finished: timedelta | None = None, n: 
 
 def sweep(walk: Walk | None = None, *, now: datetime = NOW, within: timedelta = LONG) -> int:
     return purge_jobs(
-        walk or Walk(), now=now, keep_finished=30 * DAY, keep_dead=90 * DAY, within=within, using="default"
+        walk or Walk(),
+        now=now,
+        keep_finished=30 * DAY,
+        keep_dead=90 * DAY,
+        within=within,
+        using="default",
     )
 
 
@@ -202,8 +207,11 @@ def test_the_walk_reads_the_primary_key_and_nothing_else() -> None:
         cursor.execute(
             "EXPLAIN " + purge.sql("purge_page"),
             {
-                "after": purge.FIRST_ID, "ceiling": id_at(NOW), "batch": 100,
-                "finished_before": NOW, "dead_before": NOW,
+                "after": purge.FIRST_ID,
+                "ceiling": id_at(NOW),
+                "batch": 100,
+                "finished_before": NOW,
+                "dead_before": NOW,
             },
         )
         plan = "\n".join(line for (line,) in cursor.fetchall())

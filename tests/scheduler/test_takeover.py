@@ -83,7 +83,7 @@ def test_a_leader_that_is_killed_or_stopped_is_followed_within_two_ticks(
 
 
 def test_a_leader_ends_within_a_second_and_its_follower_leads_at_its_next_tick(
-    process_env: dict[str, str]
+    process_env: dict[str, str],
 ) -> None:
     url = process_env["DATABASE_URL"]
     with Scheduler(process_env, tick=TICK) as one:
