@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import hypothesis
 import pytest
 from django.db import connection
 
@@ -14,6 +15,10 @@ from config.embedded import locks, server
 from config.embedded.home import own_directory
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+
+# How fast this machine is today is no promise.
+hypothesis.settings.register_profile("hubqueue", deadline=None)
+hypothesis.settings.load_profile("hubqueue")
 
 
 @pytest.fixture(scope="session")
