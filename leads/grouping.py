@@ -46,7 +46,10 @@ class Group:
 
     def members(self) -> Iterator[Member]:
         """Every member, read as it is asked for: no more than a thousand are in memory at once."""
-        yield from self.earlier()
+        new = {member.id for member in self.new}
+        for member in self.earlier():
+            if member.id not in new:
+                yield member
         yield from self.new
 
     @property

@@ -34,7 +34,7 @@ WITH due AS MATERIALIZED (
     WHERE NOT done AND parked_at IS NULL
         AND (next_attempt_at IS NULL OR next_attempt_at <= hubqueue_now())
         AND (claimed_at IS NULL OR claimed_at <= hubqueue_now() - %(lease)s)
-    ORDER BY attempted_at ASC NULLS FIRST, id LIMIT 1
+    ORDER BY attempted_at ASC NULLS FIRST, created_at, id LIMIT 1
     FOR NO KEY UPDATE SKIP LOCKED
 ),
 {_TAKEN}

@@ -42,8 +42,12 @@ class Matcher:
     since: int
 
 
-def matchers(event: Event) -> list[Matcher]:
-    """The active rules whose scope and event-level conditions the event fulfils, in id order."""
+def matchers(event: Event, running: int) -> list[Matcher]:
+    """The active rules whose scope and event-level conditions the event fulfils, in id order.
+
+    ``running`` is the number of the oldest transaction still open. A mark above it was made on another
+    server, whose numbers say nothing here: after a restore everything is looked at once more.
+    """
     rules = (
         LeadRule.objects.filter(Q(event=None) | Q(event=event), active=True)
         .order_by("id")
@@ -56,7 +60,9 @@ def matchers(event: Event) -> list[Matcher]:
         if all(_holds(each, event) for each in predicates if each.axis is not Axis.QUESTION_ANSWER):
             fingerprint = _fingerprint(rule, predicates, event)
             mark = marks.get(rule.pk)
-            fits = mark is not None and mark.fingerprint == fingerprint
+            fits = (
+                mark is not None and mark.fingerprint == fingerprint and mark.seen_xid <= running
+            )
             found.append(
                 Matcher(
                     rule.pk,

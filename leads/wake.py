@@ -12,11 +12,13 @@ from leads.generate_handler import KEY, generate
 def wake_after_commit() -> None:
     """Wake the pass once the open transaction has committed; once per transaction, however often asked."""
     connection = transaction.get_connection(router.db_for_write(Job))
-    here = set(connection.savepoint_ids)
-    # A hook that was noted in an enclosing block stands whenever this one would.
+    # A note of a block that was rolled back is gone from the list, and every block that is still open
+    # encloses this place too: whatever would take back a note that is there would take back this one.
+    # (Asking for the same enclosing block keeps apart the "transactions" inside one of a test.)
+    enclosing = set(connection.savepoint_ids[:-1])
     noted = any(
-        function is wake and savepoints <= here
-        for savepoints, function, _ in reversed(connection.run_on_commit[-100:])
+        function is wake and enclosing <= savepoints
+        for savepoints, function, _ in reversed(connection.run_on_commit)
     )
     if not noted:
         transaction.on_commit(wake, using=connection.alias, robust=True)

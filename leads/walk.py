@@ -58,7 +58,7 @@ class Walk:
         """Walk and finish. Raises ``WalkLeaseLost``, and what ``checkpoint`` raises (the lease is freed)."""
         seen = _oldest_running()
         try:
-            ended = self._rules()
+            ended = self._rules(seen)
         except _Stopped:
             ended = True
         except StopRequested:
@@ -81,10 +81,10 @@ class Walk:
             "refused": len(self.refusals),
         }
 
-    def _rules(self) -> bool:
+    def _rules(self, seen: int) -> bool:
         """Walk every rule; False when the time was spent before the end."""
         event = Event.objects.get(pk=self.lease.event_id)
-        rules = matchers(event)
+        rules = matchers(event, seen)
         self.rule_count = self.summary.rules = len(rules)
         for self.rule_number, matcher in enumerate(rules, start=1):
             before = len(self.refusals)

@@ -264,7 +264,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='leadrequest',
-            index=models.Index(models.OrderBy(models.F('attempted_at'), nulls_first=True), models.F('id'), condition=models.Q(('done', False)), name='leads_leadrequest_open'),
+            index=models.Index(models.OrderBy(models.F('attempted_at'), nulls_first=True), models.F('created_at'), models.F('id'), condition=models.Q(('done', False)), name='leads_leadrequest_open'),
         ),
         migrations.AddConstraint(
             model_name='leadrequest',

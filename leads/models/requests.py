@@ -105,6 +105,7 @@ class LeadRequest(models.Model):
             # The claim domain, least recently attempted first.
             models.Index(
                 F("attempted_at").asc(nulls_first=True),
+                "created_at",
                 "id",
                 condition=Q(done=False),
                 name="leads_leadrequest_open",

@@ -51,7 +51,10 @@ def exchange(
     try:
         connection = pool._get_conn()
         deadline.watch(connection)
-        return _talk(connection, verb, target, body, headers, limits)
+        answer = _talk(connection, verb, target, body, headers, limits)
+        if deadline.passed:  # what was cut off can look complete
+            raise TimeoutError
+        return answer
     except (HTTPError, OSError, ValueError) as raised:
         late = "within the deadline" if deadline.passed else "that was complete"
         raise SinkUnreachable(f"no answer {late} ({type(raised).__name__})") from None

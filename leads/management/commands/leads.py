@@ -56,20 +56,20 @@ class Command(BaseCommand):
                     moved = officers.relink_lead(options["old"], options["new"], **_who(options))
                     self.stdout.write(f"{moved} groups moved")
                 case "rule-from-answer":
-                    self._rule(**options)
+                    self._rule(options)
                 case verb:
-                    self._on_event(verb, **options)
+                    self._on_event(verb, options)
         except (LeadError, PredicateRefused) as refused:
             raise CommandError(f"{refused} ({refused.code})") from None
         except ValidationError as refused:
             raise CommandError(" ".join(refused.messages)) from None
 
-    def _on_event(self, verb: str, **options: Any) -> None:
+    def _on_event(self, verb: str, options: dict[str, Any]) -> None:
         event = _event(options["event"], options["tenant"])
         answer = getattr(officers, verb)(event.pk, **_who(options))
         self.stdout.write(f"{verb}: {event}" + (f" (job {answer})" if answer else ""))
 
-    def _rule(self, **options: Any) -> None:
+    def _rule(self, options: dict[str, Any]) -> None:
         question = _by_id_or_title(Question.objects.all(), options["question"], "question")
         answer = _by_id_or_title(
             Answer.objects.filter(question=question), options["answer"], "answer of this question"
