@@ -49,7 +49,7 @@ def when(moment: datetime | None, now: datetime) -> SafeString | str:
     if moment is None:
         return NOTHING
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
+        '<time class="hq-time" datetime="{}" title="{}">{}</time>',
         moment.isoformat(),
         f"{moment:%Y-%m-%d %H:%M:%S} UTC",
         relative(moment - now),
@@ -57,7 +57,7 @@ def when(moment: datetime | None, now: datetime) -> SafeString | str:
 
 
 def relative(offset: timedelta) -> str:
-    """``3 minutes ago``, ``in 2 hours``, ``just now``."""
+    """``3 min ago``, ``in 2 h``, ``just now``."""
     seconds = offset.total_seconds()
     if abs(seconds) < 2:
         return "just now"
@@ -66,13 +66,11 @@ def relative(offset: timedelta) -> str:
 
 
 def span(seconds: float) -> str:
-    """A length of time in its largest fitting unit."""
-    for size, word in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= size:
-            number = round(seconds / size)
-            return f"{number} {word}{'' if number == 1 else 's'}"
-    number = round(seconds)
-    return f"{number} second{'' if number == 1 else 's'}"
+    """A length of time in a unit that keeps it short: s, min, h or days."""
+    for least, size, word in ((172_800, 86_400, "days"), (5_400, 3_600, "h"), (90, 60, "min")):
+        if seconds >= least:
+            return f"{round(seconds / size)} {word}"
+    return f"{round(seconds)} s"
 
 
 def bar(share: float | None) -> SafeString | str:

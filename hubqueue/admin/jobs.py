@@ -17,6 +17,7 @@ from django.http import (
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from hubqueue.admin import cells, filters
@@ -39,6 +40,8 @@ from hubqueue.querysets import JobQuerySet
 from hubqueue.states import State
 
 BIG = ("payload", "result", "meta")
+# How the state a verb leads to is said.
+WORDS = {state: "ready to run" if state == State.READY else state.lower() for state in State}
 CHOSEN_BY = {"state", "kind", "queue", "tenant", "code"}
 
 
@@ -51,9 +54,6 @@ class JobAdmin(ReadOnlyAdmin[Job]):
         "tenant_",
         "due_",
         "attempts_",
-        "progress_",
-        "code_",
-        "made_",
     ]
     list_display_links = ["kind_"]
     list_filter = [
@@ -152,7 +152,7 @@ class JobAdmin(ReadOnlyAdmin[Job]):
             )
             return
         asked = state == State.RUNNING
-        said = "the job was asked to stop" if asked else f"the job is now {state.lower()}"
+        said = "the job was asked to stop" if asked else f"the job is now {WORDS[state]}"
         self.message_user(request, f"{verb.label}: {said}.", messages.SUCCESS)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
@@ -217,7 +217,12 @@ class JobAdmin(ReadOnlyAdmin[Job]):
 
     @admin.display(description="state")
     def state_(self, job: Job) -> SafeString:
-        return cells.pill(job, timezone.now())
+        shown = cells.pill(job, timezone.now())
+        if job.progress is not None:
+            return format_html("{} {}", shown, cells.bar(job.progress))
+        if job.error_code:
+            return format_html('{} <span class="hq-code">{}</span>', shown, job.error_code)
+        return shown
 
     @admin.display(description="kind")
     def kind_(self, job: Job) -> str:
@@ -237,16 +242,4 @@ class JobAdmin(ReadOnlyAdmin[Job]):
 
     @admin.display(description="attempts")
     def attempts_(self, job: Job) -> str:
-        return f"{job.attempts} of {job.max_attempts}"
-
-    @admin.display(description="progress")
-    def progress_(self, job: Job) -> SafeString | str:
-        return cells.bar(job.progress)
-
-    @admin.display(description="failure code", empty_value=cells.NOTHING)
-    def code_(self, job: Job) -> str | None:
-        return job.error_code
-
-    @admin.display(description="created")
-    def made_(self, job: Job) -> SafeString | str:
-        return cells.when(job.created_at, timezone.now())
+        return f"{job.attempts}/{job.max_attempts}"

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.functional import cached_property
 
 MOST_COUNTED = 1000
@@ -38,6 +38,13 @@ class ReadOnlyAdmin(admin.ModelAdmin[M]):
 
     class Media:
         css = {"all": ["hubqueue/admin.css"]}
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The list, under the name of what it lists."""
+        title = str(self.opts.verbose_name_plural).capitalize()
+        return super().changelist_view(request, {"title": title, **(extra_context or {})})
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -7,12 +7,14 @@ from django import template
 from django.urls import reverse
 
 from hubqueue import gauges, metrics
-from hubqueue.admin.cells import NOTHING, span
+from hubqueue.admin.cells import NOTHING, span, when
 from hubqueue.aside import Unreachable
 
 register = template.Library()
 
 LATE_TICK = 60
+
+register.filter("when", when)
 
 
 @dataclass(frozen=True, slots=True)
