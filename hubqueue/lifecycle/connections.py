@@ -1,8 +1,10 @@
 """Telling a lost connection from a failed statement, and letting go of connections that cannot be trusted."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
+from typing import Any
 
 from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -13,13 +15,30 @@ from hubqueue.lifecycle.database import alias
 NOT_THE_WORK = frozenset({"53300", "25006", "25P03"})
 
 
+_began_with = threading.local()
+
+
+def begin(using: str) -> None:
+    """Remember the physical connection that an attempt, or paying what it owes, begins with.
+
+    When ``atomic()`` ends over a lost connection, Django opens a new one: the present one tells nothing then.
+    """
+    with suppress(Error):
+        connections[using].ensure_connection()
+    setattr(_began_with, using, connections[using].connection)
+
+
 def is_connection_loss(raised: BaseException, using: str) -> bool:
     """Whether the queue's own connection, not the handler's work, is what failed."""
     if not _is_database_error(raised):
         return False
     if _sqlstate(raised) in NOT_THE_WORK:
         return True
-    held = connections[using].connection
+    began_with = getattr(_began_with, using, None)
+    return _is_gone(connections[using].connection) or bool(began_with and began_with.broken)
+
+
+def _is_gone(held: Any) -> bool:
     return held is None or bool(held.closed or held.broken)
 
 

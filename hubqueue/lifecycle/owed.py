@@ -7,7 +7,7 @@ from datetime import timedelta
 from django.db import transaction
 
 from hubqueue.errors import LeaseLost, RowBusy
-from hubqueue.lifecycle.connections import discard, is_connection_loss
+from hubqueue.lifecycle.connections import begin, discard, is_connection_loss
 from hubqueue.lifecycle.failure import broken_by
 from hubqueue.lifecycle.guard import Claimed, hold
 from hubqueue.lifecycle.read_back import read_back
@@ -34,6 +34,7 @@ class Owed:
 
 def pay(owed: Owed, *, patience: timedelta = SHORT) -> Settled | Owed | None:
     """Store the verdict. Answers ``Owed`` again when it still cannot be stored, None when the job is lost."""
+    begin(owed.using)
     try:
         return store(owed, patience=patience)
     except LeaseLost:

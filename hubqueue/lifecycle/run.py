@@ -19,7 +19,7 @@ from hubqueue.errors import (
 )
 from hubqueue.lifecycle import detached, transactional
 from hubqueue.lifecycle import settle as verdicts
-from hubqueue.lifecycle.connections import discard, is_connection_loss
+from hubqueue.lifecycle.connections import begin, discard, is_connection_loss
 from hubqueue.lifecycle.context import JobContext, Watch
 from hubqueue.lifecycle.failure import Broken, broken_by, code_word, printable
 from hubqueue.lifecycle.guard import Claimed
@@ -72,6 +72,7 @@ def run(attempt: Attempt) -> Settled | Owed | None:
     Answers where the job stands; ``Owed`` when the verdict could not be stored yet (the database is away,
     or the row is busy): whoever runs the loop pays it later; None when the attempt lost its job.
     """
+    begin(attempt.using)
     if attempt.overdrawn:
         return _pay(attempt, verdicts.give_up_overdrawn())
     try:
