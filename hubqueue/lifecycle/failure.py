@@ -37,9 +37,8 @@ def broken_by(raised: BaseException) -> Broken:
     diagnostic = getattr(cause, "diag", None)
     sqlstate = code_word(getattr(cause, "sqlstate", None))[:5]
     return Broken(
-        code=code_word(getattr(raised, "code", None))
-        or ("database_error" if sqlstate else "exception"),
-        exception=f"{type(raised).__module__}.{type(raised).__qualname__}"[:200],
+        code=_own_code(raised) or ("database_error" if sqlstate else "exception"),
+        exception=printable(f"{type(raised).__module__}.{type(raised).__qualname__}")[:200],
         sqlstate=sqlstate,
         constraint=(getattr(diagnostic, "constraint_name", None) or "")[:63],
         frames=_frames(raised.__traceback__),
@@ -88,6 +87,13 @@ def record_failure(
             """,
             [claimed.id, claimed.id, KEPT_FAILURES],
         )
+
+
+def _own_code(raised: BaseException) -> str:
+    try:
+        return code_word(getattr(raised, "code", None))
+    except Exception:
+        return ""
 
 
 def _database_cause(raised: BaseException) -> BaseException | None:

@@ -156,7 +156,9 @@ def let_go(claimed: Claimed, abandon: Abandon | None, *, moment: datetime, using
     try:
         with transaction.atomic(using=using):
             abandon(claimed)
-    except Exception as raised:
+            # A hook that swallowed a failed statement would be rolled back without a word.
+            transaction.get_connection(using).validate_no_broken_transaction()
+    except (Exception, SystemExit) as raised:
         broken = broken_by(raised)
         record_failure(
             claimed,

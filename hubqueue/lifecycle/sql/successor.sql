@@ -16,3 +16,6 @@ SELECT
 FROM ended
 JOIN served ON served.id = ended.id
 JOIN hubqueue_job AS job ON job.id = ended.id
+-- The abandon hook may have enqueued the key already.
+ON CONFLICT (kind, dedupe_key) WHERE dedupe_key IS NOT NULL AND state IN ('PARKED', 'READY', 'RUNNING')
+DO UPDATE SET run_at = least(hubqueue_job.run_at, excluded.run_at)
