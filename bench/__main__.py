@@ -1,27 +1,30 @@
-"""`python -m bench CASE [arguments]` runs `bench/<case>.py` (dashes become underscores)."""
+"""`python -m bench CASE... [options]` measures the queue, `python -m bench admin-list` its pages."""
 
 import importlib
 import os
 import sys
 from pathlib import Path
 
-NOT_CASES = {"__init__", "__main__", "throwaway"}
+# These have arguments of their own and need no worker, no peers and no repeats.
+ALONE = ("admin-list", "redrive")
 
 
-def cases() -> list[str]:
-    """The names of the cases, as they are typed."""
-    found = {path.stem for path in Path(__file__).parent.glob("*.py")} - NOT_CASES
-    return sorted(name.replace("_", "-") for name in found if not name.startswith("_"))
+def alone() -> list[str]:
+    """The measurements that are run by themselves, as they are typed."""
+    here = Path(__file__).parent
+    return [name for name in ALONE if (here / f"{name.replace('-', '_')}.py").exists()]
 
 
 def main() -> int:
-    """Run one case; 2 when its name is unknown."""
+    """Run what was asked for; 2 when its name is unknown."""
     name = sys.argv[1] if len(sys.argv) > 1 else ""
-    if name not in cases():
-        print(f"Expected one of {', '.join(cases())}, got {name!r}.", file=sys.stderr)
-        return 2
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.test")
-    return importlib.import_module(f"bench.{name.replace('-', '_')}").main(sys.argv[2:]) or 0
+    if name in alone():
+        return importlib.import_module(f"bench.{name.replace('-', '_')}").main(sys.argv[2:]) or 0
+    from bench.commandline import parse
+    from bench.turns import measure
+
+    return measure(parse(sys.argv[1:], alone()))
 
 
 if __name__ == "__main__":

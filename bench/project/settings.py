@@ -1,0 +1,28 @@
+"""Settings of the benchmark's project: as the quickstart has them, on the database of one system."""
+
+import os
+from datetime import timedelta
+from typing import Any
+
+from config.database import database
+
+SECRET_KEY = "only-for-measuring"
+INSTALLED_APPS = [
+    "django.contrib.contenttypes",
+    "django.contrib.auth",
+    "hubqueue",
+    "bench.project",
+]
+DATABASES = {"default": database(os.environ["BENCH_DSN"])}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+USE_TZ = True
+HUBQUEUE: dict[str, Any] = {"QUEUES": ("default",)}
+if os.environ.get("BENCH_SILENT"):
+    # Every ring falls into the quiet time after the last one, so there is none.
+    HUBQUEUE["BELL_QUIET"] = timedelta(days=3650)
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+}
