@@ -78,7 +78,14 @@ class Proxy:
             given = source.recv(65536)
         except OSError:
             given = b""
-        if self._frozen.is_set() and given:
+        if self._frozen.is_set():
+            if not given:
+                # An end is a kind of answer: it is swallowed as well.
+                ready.unregister(source)
+                source.close()
+                del pairs[source]
+                if other is not None:
+                    pairs[other] = None
             return
         try:
             if given and other is not None:

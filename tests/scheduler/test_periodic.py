@@ -9,6 +9,7 @@ from django.db import DatabaseError, connection
 from hubqueue.api import Missed
 from hubqueue.models import Job, PeriodicTick
 from hubqueue.registry import Schedule
+from hubqueue.scheduler import periodic
 from hubqueue.scheduler.errors import PartlyFailed
 from hubqueue.scheduler.periodic import decide, late_after
 
@@ -98,12 +99,22 @@ def test_deciding_the_same_moment_again_enqueues_nothing(schedule: Make) -> None
     ]
 
 
-def test_a_leader_that_was_frozen_before_its_insert_does_not_fire_what_its_successor_passed_over(
-    schedule: Make,
+def test_a_leader_that_was_frozen_before_its_insert_fires_nothing_that_its_successor_passed_over(
+    schedule: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(schedule(missed=Missed.LATEST), NOON, NOON + GAP)
-    # The frozen one comes back with the moment it had read at 12:01.
+    assert fired() == [at(3)]
+    # The frozen one goes on with what it had read at 12:01.
+    monkeypatch.setattr(periodic, "_last_ticks", lambda names, using: dict.fromkeys(names, NOON))
     assert run(schedule(missed=Missed.LATEST), at(1) + timedelta(seconds=2)) == [at(3)]
+
+
+def test_two_leaders_that_read_the_same_fire_a_tick_once(
+    schedule: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(schedule(missed=Missed.ALL), NOON)
+    monkeypatch.setattr(periodic, "_last_ticks", lambda names, using: dict.fromkeys(names, NOON))
+    assert run(schedule(missed=Missed.ALL), NOON + GAP, NOON + GAP) == [at(1), at(2), at(3)]
 
 
 def test_a_clock_that_went_back_fires_nothing_twice(schedule: Make) -> None:
