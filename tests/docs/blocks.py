@@ -133,3 +133,28 @@ def command(line: str) -> list[str]:
         if word in {"|", "&&", ";", ">", "<", ">>", "2>&1"}:
             return found[:stop]
     return found
+
+
+def indented_code(document: Path) -> list[int]:
+    """The lines of code blocks that are made by indenting only. Continued list items are none."""
+    found, in_list, before = [], False, ""
+    for number, line in enumerate(_numbered_prose(document), start=1):
+        if re.match(r" {0,3}([-*+]|\d+\.) ", line):
+            in_list = True
+        elif line.strip() and not line.startswith(" "):
+            in_list = False
+        if line.startswith("    ") and not before.strip() and not in_list:
+            found.append(number)
+        before = line
+    return found
+
+
+def _numbered_prose(document: Path) -> Iterator[str]:
+    """The lines of the document, those of fenced blocks emptied."""
+    inside = False
+    for line in document.read_text().splitlines():
+        if FENCE.match(line):
+            inside = not inside
+            yield "(fence)"
+        else:
+            yield "(code)" if inside else line

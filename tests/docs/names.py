@@ -31,14 +31,13 @@ def _is_text(suffix: str) -> bool:
 
 
 def metrics() -> set[str]:
-    """Every name that a scrape may show, with the suffixes of counters and histograms."""
+    """Every name as a scrape shows it and a query needs it: counters end in ``_total``."""
     assert counters.LAG  # the scheduler's are registered too
     seen = gauges.Picture(tick_age=0.0)  # with a leader: without one a gauge is left out
     families = [*REGISTRY.collect(), *gauges._families(seen)]
-    found = {family.name for family in families} | {"hubqueue_database_up"}
+    found = {"hubqueue_database_up"}
     for family in families:
-        if family.type == "counter":
-            found.add(f"{family.name}_total")
+        found.add(f"{family.name}_total" if family.type == "counter" else family.name)
         if family.type == "histogram":
             found.update(f"{family.name}_{end}" for end in ("bucket", "count", "sum"))
     return found

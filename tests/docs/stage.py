@@ -2,14 +2,25 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
+from django.db import transaction
+
+import hubqueue.api
 
 
 @contextmanager
 def stage(document: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """The namespace in which the Python blocks of ``document`` run one after another."""
-    names: dict[str, Any] = {"__name__": f"docs_{document.stem.replace('-', '_')}"}
-    yield names
+    yield {
+        "__name__": f"docs_{document.stem.replace('-', '_')}",
+        **{name: getattr(hubqueue.api, name) for name in hubqueue.api.__all__},
+        **{each.__name__: each for each in (UUID, date, datetime, timedelta, Decimal, partial)},
+        "transaction": transaction,
+    }

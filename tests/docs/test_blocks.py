@@ -14,7 +14,7 @@ from hubqueue.conf import conf, read
 from hubqueue.registry import registry
 from tests.conftest import CHECKOUT
 from tests.docs import commands
-from tests.docs.blocks import Block, all_blocks, blocks, command, documents
+from tests.docs.blocks import Block, all_blocks, blocks, command, documents, indented_code
 from tests.docs.stage import stage
 
 PROGRAMS = {
@@ -35,6 +35,11 @@ def test_what_is_not_run_says_why() -> None:
 def test_every_block_has_a_language() -> None:
     known = {"python", "sh", "sql", "text", "yaml", "ini", "json", "toml", "mermaid"}
     assert not [f"{each} {each.language!r}" for each in all_blocks() if each.language not in known]
+
+
+@pytest.mark.parametrize("document", documents(), ids=named)
+def test_code_is_fenced_so_that_it_is_run(document: Path) -> None:
+    assert not indented_code(document)
 
 
 @pytest.fixture
