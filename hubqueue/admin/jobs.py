@@ -30,7 +30,7 @@ from hubqueue.admin.changelist import (
     newest_first,
 )
 from hubqueue.admin.detail import described
-from hubqueue.admin.readonly import MOST_COUNTED, ReadOnlyAdmin, bounded_count
+from hubqueue.admin.readonly import MOST_COUNTED, ReadOnlyAdmin, bounded_count, on_a_list
 from hubqueue.admin.verbs import VERBS, ReasonForm, Verb, do
 from hubqueue.errors import MoveRefused
 from hubqueue.lifecycle.database import alias
@@ -155,12 +155,12 @@ class JobAdmin(ReadOnlyAdmin[Job]):
         said = "the job was asked to stop" if asked else f"the job is now {WORDS[state]}"
         self.message_user(request, f"{verb.label}: {said}.", messages.SUCCESS)
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+    def get_actions(self, request: HttpRequest, action_location: Any = None) -> dict[str, Any]:
         """The verbs this user may do. Everything else, deleting among it, is not offered."""
         return {
             verb.word: (self._action(verb), verb.word, f"{verb.label} the selected jobs")
             for verb in VERBS.values()
-            if request.user.has_perm(verb.permission)
+            if on_a_list(action_location) and request.user.has_perm(verb.permission)
         }
 
     def _action(self, verb: Verb) -> Callable[..., HttpResponse]:

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 
 from hubqueue import officers
 from hubqueue.admin import cells
-from hubqueue.admin.readonly import ReadOnlyAdmin
+from hubqueue.admin.readonly import ReadOnlyAdmin, on_a_list
 from hubqueue.admin.verbs import ReasonForm
 from hubqueue.errors import MoveRefused
 from hubqueue.models import Pause
@@ -75,8 +75,8 @@ class PauseAdmin(ReadOnlyAdmin[Pause]):
         """The officers' log has the entry."""
         return None
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        if not request.user.has_perm("hubqueue.resume_pause"):
+    def get_actions(self, request: HttpRequest, action_location: Any = None) -> dict[str, Any]:
+        if not on_a_list(action_location) or not request.user.has_perm("hubqueue.resume_pause"):
             return {}
         return {"resume": (PauseAdmin.resume_view, "resume", "Resume what is selected")}
 

@@ -13,6 +13,11 @@ MOST_COUNTED = 1000
 M = TypeVar("M", bound=Model)
 
 
+def on_a_list(action_location: Any) -> bool:
+    """Whether actions are asked for a list. Django 6.1 asks for the page of one row as well."""
+    return getattr(action_location, "value", "CHANGE_LIST") == "CHANGE_LIST"
+
+
 def bounded_count(rows: "QuerySet[Any]") -> int:
     """How many rows there are; ``MOST_COUNTED + 1`` when there are more. Reads no more than that many."""
     return rows.values("pk")[: MOST_COUNTED + 1].count()
