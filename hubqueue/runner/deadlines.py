@@ -8,6 +8,8 @@ from time import monotonic
 from hubqueue.errors import TimedOut
 from hubqueue.runner.latch import Latch
 
+ROOM = 500
+
 
 class Deadlines:
     """Fires latches whose time is up. Latches that are closed by then ignore it."""
@@ -15,13 +17,22 @@ class Deadlines:
     def __init__(self) -> None:
         self._changed = Condition()
         self._waiting: list[tuple[float, int, Latch]] = []
+        self._room = ROOM
         self._order = count()
         Thread(target=self._watch, name="deadlines", daemon=True).start()
 
     def watch(self, latch: Latch, seconds: float) -> None:
+        """Fire ``latch`` in so many seconds. Latches that closed meanwhile are forgotten now and then."""
         with self._changed:
+            if len(self._waiting) >= self._room:
+                self._forget_closed()
             heapq.heappush(self._waiting, (monotonic() + seconds, next(self._order), latch))
             self._changed.notify()
+
+    def _forget_closed(self) -> None:
+        self._waiting = [each for each in self._waiting if not each[2].closed]
+        heapq.heapify(self._waiting)
+        self._room = max(ROOM, 2 * len(self._waiting))
 
     def _watch(self) -> None:
         while True:

@@ -8,8 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from hubqueue.errors import Interrupted
+from hubqueue.lifecycle.connections import discard
 from hubqueue.lifecycle.context import Watch
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.lifecycle.owed import Owed
@@ -81,15 +83,28 @@ class Hands:
                 )
             except BaseException as raised:
                 broken = raised
-            finally:
-                self._tidy()
+            self._tidy(distrust=running.latch.fired)
             self._ended(running, outcome, broken)
         connections.close_all()
 
-    def _tidy(self) -> None:
-        """Give pooled connections back, close the broken ones; others are kept for the next attempt."""
+    def _tidy(self, *, distrust: bool) -> None:
+        """Give pooled connections back, close the broken ones; others are kept for the next attempt.
+
+        After an interrupt all are discarded: a cancel may still be on its way. So are those that a handler
+        left inside a transaction: in there, nothing of the next attempt would ever be committed.
+        """
         for connection in connections.all(initialized_only=True):
-            pooled = connection.settings_dict.get("OPTIONS", {}).get("pool")
-            if pooled or (connection.errors_occurred and not connection.is_usable()):
-                connection.close()
+            try:
+                if distrust or connection.in_atomic_block or not connection.autocommit:
+                    discard(connection.alias)
+                elif _is_pooled(connection) or (
+                    connection.errors_occurred and not connection.is_usable()
+                ):
+                    connection.close()
+            except Exception:
+                discard(connection.alias)
             connection.errors_occurred = False
+
+
+def _is_pooled(connection: BaseDatabaseWrapper) -> bool:
+    return bool(connection.settings_dict.get("OPTIONS", {}).get("pool"))

@@ -32,13 +32,13 @@ class Latch:
 
     def call(self, invoke: Callable[[], R]) -> R:
         """Call the handler in this thread. Raises what ``fire`` was given when it fired, whatever the handler did."""
-        self._thread = get_ident()
         self._sessions = [connections[alias] for alias in connections]
         raised: BaseException | None = None
         answer: R | None = None
         try:
             try:
                 with self._lock:
+                    self._thread = get_ident()
                     self._open = self._fired is None
                 if self._open:
                     answer = invoke()
@@ -54,6 +54,16 @@ class Latch:
             raise raised
         return answer  # type: ignore[return-value]
 
+    @property
+    def closed(self) -> bool:
+        """Whether the call has ended: nothing can fire any more."""
+        return bool(self._thread) and not self._open
+
+    @property
+    def fired(self) -> bool:
+        """Whether the handler was interrupted."""
+        return self._fired is not None
+
     def fire(self, reason: type[Interrupted]) -> bool:
         """Interrupt the handler, once. False when it has ended already or was interrupted before."""
         with self._lock:
@@ -64,8 +74,10 @@ class Latch:
                     self._fired = reason
                 return False
             self._fired = reason
+            # Read now: once the handler ends, the same wrappers settle over fresh connections.
+            held = [session.connection for session in self._sessions if session.connection]
             _set_async_exc(self._thread, reason)
-        self._cancel_statements()
+        self._cancel_statements(held)
         return True
 
     def _close(self) -> None:
@@ -74,10 +86,9 @@ class Latch:
             if self._fired is not None:
                 _set_async_exc(self._thread, ctypes.py_object())
 
-    def _cancel_statements(self) -> None:
-        """The attempt's connections are discarded after it fired, so a late cancel hits nobody else."""
-        for session in self._sessions:
-            held = session.connection
-            if held is not None and not held.closed:
+    def _cancel_statements(self, held: list[Any]) -> None:
+        """These connections are discarded after the latch fired, so a late cancel hits nobody else."""
+        for connection in held:
+            if not connection.closed:
                 with suppress(Exception):
-                    held.cancel_safe(timeout=2)
+                    connection.cancel_safe(timeout=2)

@@ -1,0 +1,62 @@
+"""A handler that does not end is ended: it counts as a timeout, and its slot works again."""
+
+from signal import SIGTERM
+
+import pytest
+
+from tests.support.hub import Hub
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+SLOTS = 4
+# What an exception on the thread or a cancelled statement reaches; the rest takes its child along.
+INTERRUPTED = ["sql", "swallowed sql", "loop"]
+ENDED_WITH_ITS_CHILD = ["sleep", "socket", "subprocess", "regex", "pow", "gil"]
+
+
+def normal_jobs_run(hub: Hub) -> None:
+    names = [f"normal-{number:02}" for number in range(20)]
+    jobs = hub.put("proof.effect", [{"name": name} for name in names])
+    rows = [hub.reaches(job, "SUCCEEDED") for job in jobs]
+    assert {row["attempts"] for row in rows} == {1}
+    assert [name for name in hub.effects() if name.startswith("normal")] == names
+
+
+@pytest.mark.parametrize("how", INTERRUPTED + ENDED_WITH_ITS_CHILD)
+def test_a_handler_that_hangs_times_out_and_its_slots_come_back(hub: Hub, how: str) -> None:
+    worker = hub.ready("--threads", str(SLOTS))
+    before = {child.pid for child in worker.children()}
+    names = [f"hang-{number}" for number in range(SLOTS)]
+    jobs = hub.put("proof.hang", [{"name": name, "how": how} for name in names], max_attempts=1)
+    for job in jobs:
+        row = hub.reaches(job, "DEAD")
+        assert (row["attempts"], row["error_code"]) == (1, "timeout")
+        assert hub.failures(job) == [(1, True, "timeout")]
+    assert hub.effects() == []
+    normal_jobs_run(hub)
+    stayed = before == {child.pid for child in worker.regular()}
+    assert stayed == (how in INTERRUPTED)
+    worker.signal(SIGTERM)
+    assert worker.ended() == 0
+
+
+def test_neighbours_of_a_hanging_handler_come_back_unspent_and_are_no_suspects(hub: Hub) -> None:
+    names = [f"beside-{number}" for number in range(SLOTS - 1)]
+    beside = hub.put("proof.gated_detached", [{"name": name} for name in names])
+    worker = hub.ready("--threads", str(SLOTS))
+    first = {hub.said(f"{name}-1")[0] for name in names}
+    (hanging,) = hub.put("proof.hang", [{"name": "hang", "how": "sleep"}], max_attempts=1)
+    assert hub.reaches(hanging, "DEAD")["error_code"] == "timeout"
+    again = [hub.said_anew(name, fences(hub, name)) for name in names]
+    assert {pid for pid, _, _ in again}.isdisjoint(first)
+    assert {int(pid) for pid, _, _ in again} <= {child.pid for child in worker.regular()}
+    for name in names:
+        hub.let_go(f"{name}-1")
+    for job in beside:
+        row = hub.reaches(job, "SUCCEEDED")
+        assert (row["attempts"], row["suspect"], hub.failures(job)) == (1, False, [])
+
+
+def fences(hub: Hub, name: str) -> set[str]:
+    """The fence of the first run."""
+    return {hub.lines(f"{name}-1")[0].split()[2]}
