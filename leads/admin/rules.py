@@ -64,7 +64,7 @@ class LeadRuleAdmin(BoundedAdmin[LeadRule]):
         counted = (
             LeadProvenance.objects.filter(rule=rule)
             .values_list("grouping")
-            .annotate(Count("id"), Count("id", filter=Q(lead_id__isnull=False)))
+            .annotate(all=Count("id"), led=Count("id", filter=Q(lead_id__isnull=False)))
             .order_by("grouping")
         )
         labels = dict(Grouping.choices)

@@ -88,7 +88,9 @@ def make_answers(title: str, *answers: str) -> tuple[Question, list[Answer]]:
 
 
 def arms(event: Event) -> list[str]:
-    return list(LeadArm.objects.filter(event=event).order_by("id").values_list("trigger", flat=True))
+    return list(
+        LeadArm.objects.filter(event=event).order_by("id").values_list("trigger", flat=True)
+    )
 
 
 def request_of(event: Event) -> LeadRequest:

@@ -10,7 +10,14 @@ from leads import services
 from leads.errors import RegistrationMoveRefused
 from leads.models import LeadArm, LeadRequest
 from leads.wake import wake
-from tests.leads.made import arms, elsewhere, make_answers, make_event, make_registration, request_of
+from tests.leads.made import (
+    arms,
+    elsewhere,
+    make_answers,
+    make_event,
+    make_registration,
+    request_of,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -187,7 +194,10 @@ def test_a_change_of_an_events_type_arms_and_of_its_name_does_not():
 def test_two_transactions_that_touch_two_events_in_opposite_order_do_not_wait_for_each_other():
     """Both requests are done, or missing: the two cases in which arming writes a request's row."""
     services.create_rule(name="r", on_create=True)
-    for prepare in (lambda event: LeadRequest.objects.create(event=event, done=True), lambda e: None):
+    for prepare in (
+        lambda event: LeadRequest.objects.create(event=event, done=True),
+        lambda e: None,
+    ):
         first, second = make_event(), make_event()
         prepare(first)
         prepare(second)

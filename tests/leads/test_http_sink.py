@@ -219,7 +219,9 @@ def test_an_id_that_is_a_number_is_kept_as_text(crm, event):
     assert LeadProvenance.objects.get().lead_id == "4711"
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"]
+)
 def test_a_private_address_is_refused_however_it_is_spelt(crm, event, settings, host):
     settings.LEADS_HTTP_ALLOW_PRIVATE = False
     settings.LEADS_HTTP_URL = crm.url.replace("127.0.0.1", host)
@@ -228,7 +230,9 @@ def test_a_private_address_is_refused_however_it_is_spelt(crm, event, settings, 
     assert crm.requests == []
 
 
-@pytest.mark.parametrize("url", ["", "ftp://example.org/", "http://", "http://user:pw@example.org/", "http://[::1"])
+@pytest.mark.parametrize(
+    "url", ["", "ftp://example.org/", "http://", "http://user:pw@example.org/", "http://[::1"]
+)
 def test_an_address_that_is_no_address_is_refused(crm, event, settings, url):
     settings.LEADS_HTTP_URL = url
     walk_all(HttpSink())

@@ -186,7 +186,11 @@ def test_no_bytes_break_the_reader_and_no_line_is_lost(content):
     assert all(1 <= line <= body.count(b"\n") + body.count(b"\r") + 2 for line in starts)
 
 
-@given(st.lists(st.lists(st.text(alphabet='ab;"\n\r é', max_size=6), min_size=2, max_size=2), max_size=6))
+@given(
+    st.lists(
+        st.lists(st.text(alphabet='ab;"\n\r é', max_size=6), min_size=2, max_size=2), max_size=6
+    )
+)
 @hypothesis_settings(max_examples=150, deadline=None)
 def test_what_a_csv_writer_wrote_is_read_back(rows):
     written = io.StringIO(newline="")

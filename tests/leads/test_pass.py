@@ -292,9 +292,7 @@ def test_a_walker_that_lost_its_lease_changes_nothing_more(rule, settings):
 
     def steal():
         if len(calls) == 1:
-            LeadRequest.objects.filter(event=event).update(
-                lease_token=uuid4(), claimed_by="thief"
-            )
+            LeadRequest.objects.filter(event=event).update(lease_token=uuid4(), claimed_by="thief")
 
     summary = walk_all(HookedSink(calls.append), Steps(steal)).summary
     assert (summary.lost, summary.completed, summary.parked) == (1, 0, 0)
@@ -372,7 +370,9 @@ def test_an_outside_sink_is_called_with_no_transaction_open(rule):
 
 
 @in_reality
-def test_an_outside_sink_that_created_and_did_not_live_to_tell_is_asked_again_with_the_same_key(rule):
+def test_an_outside_sink_that_created_and_did_not_live_to_tell_is_asked_again_with_the_same_key(
+    rule,
+):
     event = make_event()
     make_registration(event, sale_order_id="S1")
     services.arm_event(event)
@@ -390,7 +390,9 @@ def test_an_outside_sink_that_created_and_did_not_live_to_tell_is_asked_again_wi
     with move_clock(timedelta(hours=1)):
         walk_all(sink)
     assert len(sink.leads) == 1
-    assert [group.idempotency_key for group in sink.created] == [sink.created[0].idempotency_key] * 2
+    assert [group.idempotency_key for group in sink.created] == [
+        sink.created[0].idempotency_key
+    ] * 2
     assert LeadProvenance.objects.get().lead_id == "crm-1"
 
 

@@ -89,7 +89,10 @@ def test_every_axis_selects_and_predicates_are_anded_and_values_ored():
             if answer is not None:
                 made.answers.create(question=question, answer=answer)
     everybody = set(people.values())
-    of = {event.pk: {pk for (e, _), pk in people.items() if e == event.pk} for event in (first, second, third)}
+    of = {
+        event.pk: {pk for (e, _), pk in people.items() if e == event.pk}
+        for event in (first, second, third)
+    }
 
     def found(*predicates):
         rule = services.create_rule(name="r", on_create=True, predicates=predicates)
@@ -124,7 +127,10 @@ def test_every_axis_selects_and_predicates_are_anded_and_values_ored():
 )
 def test_a_rule_takes_active_registrations_in_its_states(triggers, states):
     event = make_event()
-    made = {state: make_registration(event, state=state) for state in ("draft", "open", "done", "cancelled")}
+    made = {
+        state: make_registration(event, state=state)
+        for state in ("draft", "open", "done", "cancelled")
+    }
     make_registration(event, active=False)
     rule = services.create_rule(name="r", **triggers)
     walk_all()
