@@ -126,5 +126,16 @@ def log_verb(*, verb: str, target: object, actor: str, **_: Any) -> None:
 
 @receiver(signals.worker_changed, dispatch_uid="hubqueue.logs.worker")
 def log_worker(*, worker: object, event: str, **_: Any) -> None:
-    say = _log.warning if event == "killed" else _log.info
+    say = _log.warning if event in {"died", "killed"} else _log.info
     say("worker " + str(event), worker=str(worker))
+
+
+@receiver(signals.duty_ended, dispatch_uid="hubqueue.logs.duty")
+def log_duty(*, duty: str, code: str, seconds: float, **_: Any) -> None:
+    if code:
+        _log.warning("duty failed", duty=duty, code=code, seconds=round(seconds, 3))
+
+
+@receiver(signals.poller_reseeded, dispatch_uid="hubqueue.logs.poller")
+def log_poller(*, kind: str, queue: str, **_: Any) -> None:
+    _log.warning("poller had died", kind=kind, queue=queue)

@@ -115,7 +115,20 @@ def test_codes_are_bounded() -> None:
 
 
 def test_no_label_is_a_tenant_an_id_or_free_text() -> None:
-    allowed = {"kind", "queue", "state", "code", "outcome", "cause", "spent", "verb", "event", "le"}
+    allowed = {
+        "kind",
+        "queue",
+        "state",
+        "code",
+        "outcome",
+        "cause",
+        "spent",
+        "verb",
+        "event",
+        "le",
+        "duty",
+        "schedule",
+    }
     for family in REGISTRY.collect():
         if family.name.startswith("hubqueue_"):
             for sample in family.samples:
