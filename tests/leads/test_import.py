@@ -6,7 +6,9 @@ from datetime import datetime
 
 import pytest
 from django.core.management import CommandError, call_command
-from hypothesis import HealthCheck, given, settings as hypothesis_settings, strategies as st
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from hubqueue.models import Job
 from hubqueue.testing import run_due_jobs
@@ -85,7 +87,7 @@ def test_a_bad_row_is_named_by_its_line_and_reason_and_nothing_else_happens(even
 
 
 @pytest.mark.parametrize(
-    "moment", ["99999-01-01T00:00:00+00:00", "31.02.2026", "now", "2026-05-01", "", "2026-05-01T25:00:00+00:00", "2026-W10-1T00:00+99:00"]
+    "moment", ["99999-01-01T00:00:00+00:00", "31.02.2026", "now", "2026-05-01", "", "2026-05-01T25:00:00+00:00", "2026-W10-1T00:00+99:00"]  # noqa: E501
 )  # fmt: skip
 def test_a_date_that_is_none_is_refused(event, moment):
     loaded = imports.import_registrations(file_of(row(registered_at=moment)))
