@@ -10,10 +10,12 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from hubqueue import officers
 from hubqueue.models import Job
 from hubqueue.testing import run_due_jobs
 from leads import imports, services
 from leads.errors import ImportRefused
+from leads.importing import files
 from leads.importing.columns import REQUIRED, read_header
 from leads.importing.events import import_events
 from leads.importing.lines import lines, records
@@ -264,8 +266,6 @@ def test_an_import_that_dies_goes_on_after_its_last_chunk(event, settings, monke
     settings.LEADS_IMPORT_CHUNK = 3
     run = upload(*[GOOD.format(n=n) for n in range(10)], BAD["email"])
     imports.start(run)
-    from leads.importing import files
-
     real, calls = files.load, []
 
     def dies(*args, **options):
@@ -282,6 +282,16 @@ def test_an_import_that_dies_goes_on_after_its_last_chunk(event, settings, monke
     run_due_jobs()
     run.refresh_from_db()
     assert (run.state, run.records, run.imported, run.duplicates, run.bad) == ("done", 11, 10, 0, 1)
+
+
+def test_an_import_whose_job_is_cancelled_says_so(event):
+    run = upload(GOOD.format(n=1))
+    imports.start(run)
+    officers.cancel(Job.objects.get().pk, actor="anna", reason="wrong file")
+    run.refresh_from_db()
+    assert (run.state, run.imported) == ("refused", 0)
+    assert "given up" in run.refusal
+    assert not Registration.objects.exists()
 
 
 def test_an_upload_without_its_columns_is_refused_and_keeps_nothing(event):
