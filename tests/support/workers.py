@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from signal import SIGCONT, SIGKILL, SIGSTOP, Signals
+from signal import SIGCONT, SIGINT, SIGKILL, SIGSTOP, SIGTERM, Signals
 from uuid import UUID
 
 from tests.support.wait import until
@@ -97,6 +97,12 @@ class WorkerTree:
         """To everybody at once, as a terminal or a container's end does."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, number)
+
+    def interrupt(self) -> int:
+        """Two signals, which the kernel cannot merge into one; answers the exit status."""
+        self.signal(SIGTERM)
+        self.signal(SIGINT)
+        return self.ended()
 
     def ended(self, *, within: float = 60) -> int:
         """Wait for the end; answers the exit status (negative = the signal that killed it)."""
