@@ -89,12 +89,11 @@ class System:
         with self.db.transaction():
             with suppress(psycopg.errors.InsufficientPrivilege), self.db.transaction():
                 self.db.execute("SET LOCAL session_replication_role = replica")
-            self.db.execute(
-                f"INSERT INTO {table} ({columns}) SELECT {values}"
-                f" FROM generate_series(1, {count}) AS g, {table} AS model WHERE model.ctid = %s::tid",
-                [model],
+            rows = (
+                f"generate_series(1, {count}) AS g, {table} AS model WHERE model.ctid = '{model}'"
             )
-            self.db.execute(f"DELETE FROM {table} WHERE ctid = %s::tid", [model])
+            self.db.execute(f"INSERT INTO {table} ({columns}) SELECT {values} FROM {rows}".encode())
+            self.db.execute(f"DELETE FROM {table} WHERE ctid = '{model}'".encode())
 
     # The database.
 
