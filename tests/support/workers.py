@@ -132,6 +132,11 @@ def is_alive(pid: int) -> bool:
     return _state(pid) not in ("", "Z", "X")
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether SIGSTOP has taken effect."""
+    return _state(pid) in ("T", "t")
+
+
 def _processes() -> Iterator[tuple[int, int]]:
     """Every process as (pid, parent)."""
     for entry in os.listdir("/proc"):
