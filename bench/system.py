@@ -29,7 +29,7 @@ class System:
         self.url = server.fresh_database(self.database)
         logs = installs.HOME / "logs"
         logs.mkdir(parents=True, exist_ok=True)
-        self.starts_log = logs / f"{name}.starts"
+        self.starts_log = logs / f"{name}-{os.getpid()}.starts"
         self.said = (logs / f"{name}.log").open("w+")
         self.environment = installs.environment(name) | {
             "BENCH_DSN": self.url,
@@ -44,6 +44,8 @@ class System:
         """End its workers and drop its database."""
         self.kill()
         self.db.close()
+        self.said.close()
+        self.starts_log.unlink(missing_ok=True)
         self.server.drop(self.database)
 
     # The client.
