@@ -11,8 +11,10 @@ from hubqueue.lifecycle.database import connection
 from hubqueue.models import Job
 from hubqueue.signals import lease_lost
 
-# Spliced into statements that name the row ``job`` and what the attempt holds ``held (id, fence)``.
-GUARD = "job.id = held.id AND job.state = 'RUNNING' AND job.fence = held.fence"
+# Spliced into statements that name the row ``job`` and what the attempt holds ``held (id, fence)``. The state is
+# concatenated so that rows are found by their id: the planner, who believes that nothing runs, would walk the index of
+# the running ones, with a dead entry for every job that ran since the oldest snapshot.
+GUARD = "job.id = held.id AND job.state || '' = 'RUNNING' AND job.fence = held.fence"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import hubqueue.states
 FUNCTIONS = (Path(__file__).parent / "sql" / "0001_jobs.sql").read_text(encoding="utf-8")
 DROP_FUNCTIONS = """
 DROP FUNCTION IF EXISTS hubqueue_claim;
+DROP FUNCTION IF EXISTS hubqueue_next_level;
 DROP FUNCTION IF EXISTS hubqueue_turns;
 DROP FUNCTION IF EXISTS hubqueue_fence;
 DROP FUNCTION IF EXISTS hubqueue_now;
