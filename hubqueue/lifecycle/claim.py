@@ -12,7 +12,6 @@ from hubqueue.lifecycle.guard import Claimed
 from hubqueue.lifecycle.sql import sql
 from hubqueue.signals import job_claimed
 
-
 # A look without floors is made after so many times of what the last one took: at most 3 % of the time.
 FULL_LOOK_SHARE = 30
 
