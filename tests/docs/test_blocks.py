@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import unittest
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -71,10 +72,23 @@ def run_python(block: Block, names: dict[str, Any]) -> None:
     """Run a block; its lines count from where it stands in the document."""
     text = "\n" * block.line + block.text
     code = compile(text, str(block.document), "exec", dont_inherit=True)
+    before = set(names)
     exec(code, names)
+    for made in (names[each] for each in names.keys() - before):
+        if isinstance(made, type) and made.__module__ == names["__name__"]:
+            run_tests_of(made, block)
     if "HUBQUEUE" in names:
         settings = read(names.pop("HUBQUEUE"))
         assert settings.problems() == [], str(block)
+
+
+def run_tests_of(made: type, block: Block) -> None:
+    """A class of tests in a snippet is run, not only defined."""
+    if issubclass(made, unittest.TestCase):
+        outcome = unittest.TestResult()
+        unittest.defaultTestLoader.loadTestsFromTestCase(made).run(outcome)
+        assert outcome.testsRun, str(block)
+        assert outcome.wasSuccessful(), f"{block}\n{outcome.errors}\n{outcome.failures}"
 
 
 def sql_statements() -> list[tuple[str, str]]:
