@@ -143,6 +143,14 @@ class InTestCase(TestCase):
             callback()
         assert heard == ["job", "test"]
 
+    def test_a_hook_of_the_test_that_raises_still_raises(self) -> None:
+        with self.captureOnCommitCallbacks() as captured:
+            transaction.on_commit(lambda: 1 / 0)
+            scripted.enqueue()
+            run_due_jobs()
+        with pytest.raises(ZeroDivisionError):
+            captured[0]()
+
     def test_works_inside_capture_on_commit_callbacks_that_execute(self) -> None:
         with self.captureOnCommitCallbacks(execute=True):
             transaction.on_commit(lambda: mailed.enqueue(to="hooked"))
