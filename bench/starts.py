@@ -3,6 +3,7 @@
 import os
 import struct
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +34,11 @@ def read(log: Path) -> list[Start]:
     content = log.read_bytes()
     whole = len(content) - len(content) % RECORD.size
     return sorted(Start(*each) for each in RECORD.iter_unpack(content[:whole]))
+
+
+def rate(log: Sequence[Start]) -> float:
+    """Starts per second from the first to the last of these; a batch may start in one tick of the clock."""
+    return (len(log) - 1) / max(log[-1].at - log[0].at, 1e-6)
 
 
 def count(log: Path) -> int:

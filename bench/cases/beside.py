@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from bench import starts
 from bench.commandline import Options
 from bench.registry import Figures
 from bench.system import System
@@ -34,6 +35,6 @@ def start_rate(system: System, options: Options, count: int, fill: Callable[[], 
     system.analyze()
     system.start(1, options.concurrency)
     system.await_starts(count, options.patience)
-    starts = system.starts()[:count]
+    begun = system.starts()[:count]
     system.kill()
-    return (count - 1) / (starts[-1].at - starts[0].at)
+    return starts.rate(begun)

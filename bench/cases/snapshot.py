@@ -4,6 +4,7 @@ import psycopg
 
 from bench.commandline import Options
 from bench.registry import Figures, case, jobs
+from bench.starts import rate
 from bench.system import System
 
 ROUNDS = 30
@@ -25,7 +26,6 @@ def snapshot(system: System, options: Options) -> Figures:
             system.load("noop", size, first=number * size + 1)
             system.await_starts((number + 1) * size, options.patience)
             system.await_end(options.patience)
-            starts = system.starts()[number * size : (number + 1) * size]
-            rates.append((size - 1) / (starts[-1].at - starts[0].at))
+            rates.append(rate(system.starts()[number * size : (number + 1) * size]))
         system.kill()
     return {"rate": rates[-1], "first": rates[0], "ratio": rates[-1] / rates[0], "rates": rates}

@@ -30,6 +30,15 @@ def test_a_record_that_is_being_written_is_left_out(tmp_path: Path) -> None:
     assert starts.read(log) == [starts.Start(1.0, 7, 1)]
 
 
+def test_a_rate_is_from_the_first_start_to_the_last() -> None:
+    log = [starts.Start(1.0, 1, 1), starts.Start(1.2, 2, 1), starts.Start(2.0, 3, 1)]
+    assert starts.rate(log) == 2.0
+
+
+def test_a_batch_that_starts_in_one_tick_of_the_clock_has_a_rate_too() -> None:
+    assert starts.rate([starts.Start(1.0, 1, 1), starts.Start(1.0, 2, 1)]) > 0
+
+
 def test_the_clock_starts_when_the_last_process_is_at_work() -> None:
     log = [starts.Start(1.0, 1, 10), starts.Start(2.0, 2, 10), starts.Start(3.0, 3, 11)]
     assert all_at_work(log, 1) == 1.0
