@@ -1,6 +1,7 @@
 """Rows as Django's results: states, moments, errors, workers and the return value."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -23,6 +24,7 @@ from hubqueue.errors import HubqueueError, TimedOut
 from hubqueue.lifecycle.context import JobContext
 from hubqueue.lifecycle.database import alias as queue_alias
 from hubqueue.models import Failure, Job
+from hubqueue.payload import Json
 from hubqueue.states import State
 
 KINDS = ("tasks.run", "tasks.run_transactional")
@@ -103,6 +105,13 @@ def running(job: JobContext, function: AnyTask) -> AnyResult:
     )
 
 
+def succeeded(running: AnyResult, value: Json, *, at: datetime) -> AnyResult:
+    """The result of an attempt that ran here and has just been stored as done."""
+    result: AnyResult = replace(running, status=TaskResultStatus.SUCCESSFUL, finished_at=at)
+    object.__setattr__(result, "_return_value", value)
+    return result
+
+
 def _stored(job: Job, function: AnyTask, failures: list[Failure]) -> AnyResult:
     state, payload, stored = State(job.state), job.payload, job.result or {}
     last = stored.get("worker") if state is State.SUCCEEDED else job.claimed_by
@@ -136,14 +145,16 @@ def _as_enqueued(
 
     Settings may have changed since: a queue or an alias that is gone leaves it as it is declared.
     """
-    run_after = meta.get("run_after")
+    moment = meta.get("run_after")
+    said: dict[str, Any] = {
+        "priority": -priority,
+        "queue_name": queue,
+        "backend": payload["backend"],
+        "run_after": parse_datetime(moment) if moment else None,
+    }
+    changed = {name: value for name, value in said.items() if value != getattr(function, name)}
     try:
-        return function.using(
-            priority=-priority,
-            queue_name=queue,
-            backend=payload["backend"],
-            run_after=parse_datetime(run_after) if run_after else None,
-        )
+        return function.using(**changed) if changed else function
     except (InvalidTask, ImproperlyConfigured):
         return function
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from inspect import iscoroutinefunction
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +19,6 @@ from hubqueue.backend.compat import (
     AnyTask,
     TaskContext,
     TaskResultDoesNotExist,
-    TaskResultStatus,
     task_backends,
     task_finished,
     task_started,
@@ -26,10 +26,13 @@ from hubqueue.backend.compat import (
 from hubqueue.backend.errors import FunctionFailed
 from hubqueue.conf import conf
 from hubqueue.errors import TimedOut
+from hubqueue.payload import Json
 
 DETACHED, TRANSACTIONAL = results.KINDS
 # Rows name their queue themselves; a handler must name one that exists.
 QUEUE = conf().queues[0]
+# What is stored beside the value, in bytes: braces, two names, a UUID.
+ENVELOPE = 100
 
 
 class Context(TaskContext):  # type: ignore[type-arg]
@@ -62,21 +65,23 @@ def transactional(
 @transactional.on_abandon
 def tell_of_the_end(job: JobContext) -> None:
     """A job that was given up or cancelled has finished, for Django: say so after the commit."""
-    _tell_after_commit(job.id, job.using)
+    transaction.on_commit(partial(_tell_end, job.id), using=job.using, robust=True)
 
 
 def _run(
     job: JobContext, task: AnyTask, args: list[Any], kwargs: dict[str, Any], *, limit: timedelta
 ) -> Result:
+    began = monotonic()
     result = results.running(job, task)
     task_started.send_robust(_sender(result), task_result=result)
     leading = (_context(job, result),) if task.takes_context else ()
     answer = _call(partial(task.func, *leading, *args, **kwargs), task.func, limit)
-    stored = {
-        "value": arguments.result(answer, limit=conf().result_limit - 100),
-        "worker": result.worker_ids[-1],
-    }
-    return Done(stored, record=partial(_tell_after_commit, job.id, job.using))
+    value = arguments.result(answer, limit=conf().result_limit - ENVELOPE)
+    tell = partial(_tell_success, result, value, began)
+    return Done(
+        {"value": value, "worker": result.worker_ids[-1]},
+        record=partial(transaction.on_commit, tell, using=job.using, robust=True),
+    )
 
 
 def _call(invoke: Callable[[], Any], function: Callable[..., Any], limit: timedelta) -> Any:
@@ -103,18 +108,19 @@ def _context(job: JobContext, result: AnyResult) -> Context:
     return context
 
 
-def _tell_after_commit(job_id: UUID, using: str) -> None:
-    transaction.on_commit(partial(_tell_finished, job_id), using=using, robust=True)
+def _tell_success(result: AnyResult, value: Json, began: float) -> None:
+    """Without asking the database again: the claim's moment on its clock, and the time since by ours."""
+    assert result.last_attempted_at is not None
+    at = result.last_attempted_at + timedelta(seconds=monotonic() - began)
+    ended = results.succeeded(result, value, at=at)
+    task_finished.send_robust(_sender(ended), task_result=ended)
 
 
-def _tell_finished(job_id: UUID) -> None:
+def _tell_end(job_id: UUID) -> None:
     try:
         result = results.read(job_id)
     except TaskResultDoesNotExist:
         return  # a function this code does not have: there is nothing Django could be told about
-    if result.status != TaskResultStatus.FAILED:
-        task_finished.send_robust(_sender(result), task_result=result)
-        return
     try:
         raise FunctionFailed(_reason(result)) from None
     except FunctionFailed as failed:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from time import monotonic
 from uuid import UUID
 
+from hubqueue.conf import conf
 from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.lifecycle import settle as verdicts
 from hubqueue.lifecycle.database import connection, interval
@@ -99,16 +100,17 @@ class Sweep:
     """Looks for workers that are gone: lease passed, row missing, or no session left (seen twice).
 
     One object per supervisor: it remembers who had no session at the last look. ``apart`` is how long a
-    session must be missing with no renewal of the lease in between: a child that cannot connect, because a
-    handler holds the interpreter's lock, lives as long as its supervisor renews for it. ``calm`` is how long
-    the server and our own session must have been up before anything is taken from anybody: after an outage
-    the living renew first.
+    session must be missing. ``calm`` is how long the server and our own session must have been up before
+    anything is taken from anybody: after an outage the living renew first. ``quiet`` is how long the lease
+    must not have been renewed for a missing session to mean anything: a child that cannot connect, because a
+    handler holds the interpreter's lock, lives as long as its supervisor renews for it.
     """
 
     using: str
     apart: timedelta
     calm: timedelta
     find_work: FindWork = field(default=lambda kind: None)
+    quiet: timedelta = timedelta(0)
     _missing_since: dict[UUID, tuple[float, datetime | None]] = field(default_factory=dict)
 
     def once(self) -> list[Settled]:
@@ -116,20 +118,29 @@ class Sweep:
         now = monotonic()
         silent: dict[UUID, tuple[float, datetime | None]] = {}
         rescued: list[Settled] = []
-        for worker, lease_passed, no_session, solo, lease in self._suspected():
+        for worker, lease_passed, no_session, solo, lease, not_renewed in self._suspected():
             if lease_passed:
                 rescued += self._take(worker, "lease", solo)
             elif no_session:
                 since, renewed = self._missing_since.get(worker, (now, lease))
                 silent[worker] = (since if renewed == lease else now, lease)
-                if now - silent[worker][0] >= self.apart.total_seconds():
+                missing = timedelta(seconds=now - silent[worker][0])
+                # Who has another LEASE than we is known to be silent only by watching.
+                if missing >= (self.apart if not_renewed else max(self.apart, self.quiet)):
                     rescued += self._take(worker, "session", solo)
         self._missing_since = silent
         return rescued
 
-    def _suspected(self) -> list[tuple[UUID, bool, bool, bool, datetime | None]]:
+    def _suspected(self) -> list[tuple[UUID, bool, bool, bool, datetime | None, bool]]:
         with connection(self.using).cursor() as cursor:
-            cursor.execute(sql("gone_workers"), {"calm": interval(self.calm)})
+            cursor.execute(
+                sql("gone_workers"),
+                {
+                    "calm": interval(self.calm),
+                    "lease": interval(conf().lease),
+                    "quiet": interval(self.quiet),
+                },
+            )
             return list(cursor.fetchall())
 
     def _take(self, worker: UUID, cause: str, solo: bool) -> list[Settled]:

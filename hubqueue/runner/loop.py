@@ -156,6 +156,9 @@ class Loop:
         ).total_seconds()
         if self.pace.left > 0 or len(self.hands.in_flight) >= self.threads:
             return
+        if self._spent():
+            self.draining = True
+            return
         if not self._ready():
             return
         claimed = self._claim()
@@ -207,6 +210,8 @@ class Loop:
         for running in list(self.hands.in_flight.values()):
             busy[running.claimed.queue] = busy.get(running.claimed.queue, 0) + 1
         free = self.threads - len(self.hands.in_flight)
+        if self.max_jobs:
+            free = min(free, self.max_jobs - self.done - len(self.hands.in_flight))
         rooms = [min(free, lane.cap - busy.get(lane.queue, 0)) for lane in self.lanes]
         claimed = claim(self.worker, self.lanes, rooms, free, self.kinds, using=self.using)
         self.lanes.append(self.lanes.pop(0))
@@ -278,7 +283,7 @@ class Loop:
     def _spent(self) -> bool:
         if self.hands.in_flight:
             self._idle_since = monotonic()
-        if self.max_jobs and self.done >= self.max_jobs:
+        if self.max_jobs and self.done + len(self.hands.in_flight) >= self.max_jobs:
             return True
         if self.max_memory and resident_bytes() > self.max_memory:
             return True

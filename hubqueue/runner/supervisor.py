@@ -82,7 +82,6 @@ class Supervisor:
             return
         self._draining_since = monotonic()
         for child in [*self.crew.children, *([self.scheduler] if self.scheduler else [])]:
-            child.ended_by_us = True
             self._ask_to_end(child)
 
     def interrupt(self) -> None:
@@ -236,6 +235,7 @@ class Supervisor:
             child.wire.send({"drain": True})
 
     def _kill(self, child: Child) -> None:
+        child.ended_by_us = True
         with suppress(ProcessLookupError):
             child.popen.kill()
 

@@ -34,7 +34,12 @@ class Sweeper:
         self._using = using
         self._deaths: SimpleQueue[Death] = SimpleQueue()
         self._sweep = Sweep(
-            using, apart=_beyond_a_renewal(), calm=conf().renew_every, find_work=registry.find
+            using,
+            apart=conf().rescue_every,
+            calm=conf().renew_every,
+            find_work=registry.find,
+            # Longer than a living supervisor can go without renewing: its rounds are jittered by a tenth.
+            quiet=conf().renew_every * 1.1 + SLACK,
         )
         self.suspects_due = 0
         self.idle = False
@@ -65,19 +70,22 @@ class Sweeper:
         self.idle = not busy and not self.unreaped
 
     def _reap(self) -> None:
-        while True:
-            try:
-                death = self._deaths.get_nowait()
-            except Empty:
-                return
-            try:
-                self._bury(death)
-            except BaseException:
+        """Bury the dead. Those whose rows are locked still, by what their sessions left, are seen to next time."""
+        waiting = []
+        try:
+            while True:
+                waiting.append(self._deaths.get_nowait())
+                if self._bury(waiting[-1]):
+                    waiting.pop()
+                    self.unreaped -= 1
+        except Empty:
+            pass
+        finally:
+            for death in waiting:
                 self._deaths.put(death)
-                raise
-            self.unreaped -= 1
 
-    def _bury(self, death: Death) -> None:
+    def _bury(self, death: Death) -> bool:
+        """Take back all that a dead child held. False when something could not be taken yet."""
         rescue(
             death.worker,
             cause="timeout" if death.timed_out else "death",
@@ -87,10 +95,7 @@ class Sweeper:
             timed_out=death.timed_out,
             find_work=registry.find,
         )
-        if not held_by([death.worker], using=self._using):
-            remove(death.worker, using=self._using)
-
-
-def _beyond_a_renewal() -> timedelta:
-    """Longer than a living supervisor can go without renewing (its rounds are jittered by a tenth)."""
-    return max(conf().rescue_every, conf().renew_every * 1.1 + SLACK)
+        if held_by([death.worker], using=self._using):
+            return False
+        remove(death.worker, using=self._using)
+        return True

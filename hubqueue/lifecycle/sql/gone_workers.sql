@@ -7,7 +7,8 @@ SELECT
         SELECT 1 FROM pg_stat_activity AS session WHERE session.application_name = 'hubqueue-' || holder.claimed_by
     ) AS no_session,
     coalesce(worker.solo, false) AS solo,
-    worker.lease_until
+    worker.lease_until,
+    worker.lease_until < hubqueue_now() + %(lease)s::interval - %(quiet)s::interval AS not_renewed
 FROM (SELECT DISTINCT claimed_by FROM hubqueue_job WHERE state = 'RUNNING') AS holder
 LEFT JOIN hubqueue_worker AS worker ON worker.id = holder.claimed_by
 WHERE clock_timestamp() - pg_postmaster_start_time() > %(calm)s::interval

@@ -146,6 +146,11 @@ def hang(job: JobContext, *, name: str, how: str) -> None:
         case "sql":
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_sleep(600)")
+        case "held row":
+            job.hold()
+            # The server works on while nobody here can hear a cancel: it outlives this process by a moment.
+            connection.connection.pgconn.send_query(b"SELECT pg_sleep(600)")
+            HOLDING_THE_GIL.sleep(600)
         case "swallowed sql":
             try:
                 with connection.cursor() as cursor:
