@@ -12,7 +12,7 @@ from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.ids import uuid7
 from hubqueue.lifecycle.database import connection
 from hubqueue.lifecycle.failure import Broken, broken_by, record_failure
-from hubqueue.lifecycle.guard import Claimed, guarded
+from hubqueue.lifecycle.guard import Claimed, fenced
 from hubqueue.lifecycle.sql import sql
 from hubqueue.signals import job_settled, lease_lost
 from hubqueue.states import Move, State
@@ -192,20 +192,18 @@ def _update(
 ) -> list[tuple[Any, ...]]:
     verdicts = [verdict for _, verdict in ended]
     try:
-        return guarded(
-            sql("settle"),
+        return fenced(
+            "settle",
             [(claimed.id, claimed.fence) for claimed, _ in ended],
-            {
-                "patience": f"{max(1, round(patience.total_seconds() * 1000))}ms",
-                "moves": [each.move for each in verdicts],
-                "waits": [each.wait for each in verdicts],
-                "ats": [each.at for each in verdicts],
-                "spends": [each.spend for each in verdicts],
-                "codes": [each.code for each in verdicts],
-                "reasons": [each.reason for each in verdicts],
-                "results": [each.result for each in verdicts],
-                "suspects": [each.suspect for each in verdicts],
-            },
+            f"{max(1, round(patience.total_seconds() * 1000))}ms",
+            [each.move for each in verdicts],
+            [each.wait for each in verdicts],
+            [each.at for each in verdicts],
+            [each.spend for each in verdicts],
+            [each.code for each in verdicts],
+            [each.reason for each in verdicts],
+            [each.result for each in verdicts],
+            [each.suspect for each in verdicts],
             using=using,
             all_or_nothing=all_or_nothing,
         )
