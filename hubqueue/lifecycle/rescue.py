@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from time import monotonic
 from uuid import UUID
 
+from django.db import transaction
+
 from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.lifecycle import settle as verdicts
 from hubqueue.lifecycle.database import connection, interval
@@ -54,9 +56,10 @@ def rescue(
             claimed, work, started=started, alone=alone, timed_out=job.id in timed_out, now=now
         )
         try:
-            settled = settle(
-                claimed, verdict, using=using, abandon=abandon_of(work, using=using), patience=SHORT
-            )
+            with transaction.atomic(using=using):
+                settled = settle(
+                    claimed, verdict, using=using, abandon=abandon_of(work, using=using), patience=SHORT
+                )
         except (LeaseLost, RowBusy):
             continue
         rescued.append(settled)

@@ -125,7 +125,8 @@ def settle_all(
 ) -> list[Settled]:
     """Settle several attempts by one statement; see ``settle``. Answers those that were still held."""
     by_id = {claimed.id: (claimed, verdict) for claimed, verdict in ended}
-    with transaction.atomic(using=using):
+    # No savepoint: whoever opened a transaction around this rolls it back when this raises.
+    with transaction.atomic(using=using, savepoint=False):
         rows = _update(ended, using=using, patience=patience, all_or_nothing=all_or_nothing)
         settled = []
         for job_id, state, attempts, run_at, rerun_at, moment in rows:
