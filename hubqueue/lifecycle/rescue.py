@@ -58,7 +58,11 @@ def rescue(
         try:
             with transaction.atomic(using=using):
                 settled = settle(
-                    claimed, verdict, using=using, abandon=abandon_of(work, using=using), patience=SHORT
+                    claimed,
+                    verdict,
+                    using=using,
+                    abandon=abandon_of(work, using=using),
+                    patience=SHORT,
                 )
         except (LeaseLost, RowBusy):
             continue
