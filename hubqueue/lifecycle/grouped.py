@@ -78,6 +78,6 @@ def _verdict(attempt: Attempt, using: str) -> Verdict:
     answer = answer_of(attempt)
     connection = connections[using]
     status = connection.connection.info.transaction_status
-    if connection.needs_rollback or status != TransactionStatus.INTRANS:
+    if connection.needs_rollback or status == TransactionStatus.INERROR:
         raise Spoilt("the handler swallowed a database error")
     return judge(attempt, answer)
