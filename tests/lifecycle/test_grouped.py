@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import DatabaseError, OperationalError, connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from hubqueue.api import Dead, Done, JobContext, Result, Retry
 from hubqueue.errors import Interrupted, TimedOut
 from hubqueue.lifecycle.grouped import run_together
-from hubqueue.lifecycle.settle import Settled
+from hubqueue.lifecycle.owed import Owed, pay
 from hubqueue.models import Failure, Job
 from hubqueue.runner.latch import Latch
 from hubqueue.states import State
+from tests.support.cut import lose_the_next_commit
 from tests.support.handlers import script, scripted
 from tests.support.rival import Rival
 from tests.support.rows import attempt_of, claim_all
@@ -177,18 +178,20 @@ def test_a_failing_on_commit_hook_loses_no_other(caplog: pytest.LogCaptureFixtur
 
 
 def test_a_commit_whose_answer_is_lost_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    def commit_and_lose_the_answer(self: Any) -> None:
-        monkeypatch.undo()
-        self.connection.commit()
-        self.connection.pgconn.finish()
-        raise OperationalError("lost")
-
-    def note_and_cut(job: JobContext) -> None:
-        note(job)
-        monkeypatch.setattr(type(connection), "_commit", commit_and_lose_the_answer)
-
-    outcomes = run_scripts(note, note_and_cut)
+    lose_the_next_commit(monkeypatch, after=True)
+    outcomes = run_scripts(note, note)
     assert outcomes is not None
-    assert all(isinstance(each, Settled) for each in outcomes)
-    assert [each.state for each in outcomes] == [State.SUCCEEDED] * 2
+    settled = [pay(each) if isinstance(each, Owed) else each for each in outcomes]
+    assert [each.state for each in settled] == [State.SUCCEEDED] * 2
     assert Group.objects.count() == 2
+
+
+def test_a_commit_that_never_arrived_hands_all_back_unspent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lose_the_next_commit(monkeypatch, after=False)
+    outcomes = run_scripts(note, note)
+    assert outcomes is not None
+    settled = [pay(each) if isinstance(each, Owed) else each for each in outcomes]
+    assert [(each.state, each.attempts) for each in settled] == [(State.READY, 0)] * 2
+    assert not Group.objects.exists()
