@@ -15,7 +15,7 @@ from hubqueue.lifecycle.run import run
 from hubqueue.lifecycle.settle import Settled
 from hubqueue.models import Failure, Job
 from hubqueue.states import State
-from tests.support.cut import lose_the_next_commit
+from tests.support.cut import cut, lose_the_next_commit
 from tests.support.handlers import script, scripted, scripted_detached
 from tests.support.rival import Rival
 from tests.support.rows import attempt_of, claim_all, claim_one
@@ -173,11 +173,11 @@ def test_a_detached_completion_that_never_arrived_is_owed_and_paid(
 
 @pytest.mark.parametrize("each", [scripted, scripted_detached])
 def test_a_connection_that_is_cut_inside_the_handler_costs_no_attempt(each: Any) -> None:
-    def cut(job: JobContext) -> None:
+    def lose(job: JobContext) -> None:
         cut()
         Group.objects.create(name="x")
 
-    settled = run_script(cut, each)
+    settled = run_script(lose, each)
     settled = pay(settled) if isinstance(settled, Owed) else settled
     assert (settled.state, settled.attempts) == (State.READY, 0)
     assert Failure.objects.get().code == "connection_lost"
