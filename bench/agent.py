@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
+from bench.ready import await_signal
+
 
 class Agent:
     """One operation of one adapter, whose functions may be coroutines."""
@@ -49,10 +51,9 @@ class Agent:
         return _timed(lambda: self.call(name, kind, list(range(first, first + count))))
 
     def flood(self, seconds: float) -> dict[str, Any]:
-        """One by one for so long, from the moment a line is read."""
+        """One by one for so long, together with others: see ``bench/chorus.py``."""
         self._open(1)
-        print("ready", flush=True)
-        sys.stdin.readline()
+        await_signal()
         sent, began = 0, time.perf_counter()
         while time.perf_counter() - began < seconds:
             self._one_by_one("noop", [sent], 0)

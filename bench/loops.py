@@ -12,6 +12,7 @@ from typing import Any
 
 import psycopg
 
+from bench.ready import await_signal
 from bench.systems import DSN, EFFECT
 
 CLAIM = """
@@ -101,10 +102,12 @@ def main() -> None:
         import django
 
         django.setup()
+    await_signal()
     until = time.monotonic() + float(seconds)
     with ThreadPoolExecutor(int(threads)) as pool:
         for each in [pool.submit(loop, int(group), until) for _ in range(int(threads))]:
             each.result()
+    print("null")
 
 
 if __name__ == "__main__":

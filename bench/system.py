@@ -29,7 +29,7 @@ class System:
         self.url = server.fresh_database(self.database)
         logs = installs.HOME / "logs"
         logs.mkdir(parents=True, exist_ok=True)
-        self.starts_log = logs / f"{name}.starts"
+        self.starts_log = logs / f"{name}-{os.getpid()}.starts"
         self.said = (logs / f"{name}.log").open("w+")
         self.environment = installs.environment(name) | {
             "BENCH_DSN": self.url,
@@ -44,6 +44,8 @@ class System:
         """End its workers and drop its database."""
         self.kill()
         self.db.close()
+        self.said.close()
+        self.starts_log.unlink(missing_ok=True)
         self.server.drop(self.database)
 
     # The client.
@@ -89,12 +91,11 @@ class System:
         with self.db.transaction():
             with suppress(psycopg.errors.InsufficientPrivilege), self.db.transaction():
                 self.db.execute("SET LOCAL session_replication_role = replica")
-            self.db.execute(
-                f"INSERT INTO {table} ({columns}) SELECT {values}"
-                f" FROM generate_series(1, {count}) AS g, {table} AS model WHERE model.ctid = %s::tid",
-                [model],
+            rows = (
+                f"generate_series(1, {count}) AS g, {table} AS model WHERE model.ctid = '{model}'"
             )
-            self.db.execute(f"DELETE FROM {table} WHERE ctid = %s::tid", [model])
+            self.db.execute(f"INSERT INTO {table} ({columns}) SELECT {values} FROM {rows}".encode())
+            self.db.execute(f"DELETE FROM {table} WHERE ctid = '{model}'".encode())
 
     # The database.
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from hubqueue.aside import steadily
 from hubqueue.lifecycle.database import alias
 from hubqueue.models import Job, Pause, Worker
 from hubqueue.querysets import database_now
@@ -159,15 +160,16 @@ def _turn(job: Job, using: str) -> Reason:
 def ahead_of(job: Job, using: str) -> int:
     """How many due jobs of its queue are more urgent or older; ``MOST_AHEAD + 1`` when there are more."""
     rivals = Job.objects.using(using).due().filter(queue=job.queue, suspect=False)
-    older = Q(priority=job.priority) & (
+    older = Q(priority=job.priority, run_at__lte=job.run_at) & (
         Q(run_at__lt=job.run_at) | Q(run_at=job.run_at, id__lt=job.pk)
     )
     count = 0
-    for part in (older, Q(priority__lt=job.priority)):
-        some = rivals.filter(part).order_by("queue", "priority", "run_at")
-        count += len(some.values_list("priority", flat=True)[: MOST_AHEAD + 1 - count])
-        if count > MOST_AHEAD:
-            break
+    with steadily(using):
+        for part in (older, Q(priority__lt=job.priority)):
+            some = rivals.filter(part).order_by("queue", "priority", "run_at")
+            count += len(some.values_list("priority", flat=True)[: MOST_AHEAD + 1 - count])
+            if count > MOST_AHEAD:
+                break
     return count
 
 

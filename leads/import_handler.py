@@ -48,6 +48,18 @@ def import_registrations(job: JobContext, *, run_id: UUID) -> Result:
     return Done(record=lambda: _end(run, ImportRun.State.DONE))
 
 
+@import_registrations.on_abandon
+def give_up(job: JobContext) -> None:
+    """An import whose job is given up says so; what was committed stays in."""
+    ImportRun.objects.filter(pk=job.claimed.payload["run_id"]).exclude(
+        state__in=["done", "refused"]
+    ).update(
+        state=ImportRun.State.REFUSED,
+        refusal="The import was given up before its end; what is counted here came in.",
+        finished_at=Now(),
+    )
+
+
 def _keep(run: ImportRun, loaded: Loaded, count: int, position: int) -> None:
     ImportProblem.objects.bulk_create(
         ImportProblem(run=run, line=each.line, code=each.code, reason=each.reason)

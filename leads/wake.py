@@ -1,12 +1,21 @@
 """Waking the pass, after the commit that armed an event."""
 
-from django.db import router, transaction
-from django.db.models import Q
+from django.db import connections, router, transaction
 
 from hubqueue.models import Job
-from hubqueue.querysets import Now
-from hubqueue.states import State
 from leads.generate_handler import KEY, generate
+
+# Asked after every registration: waiting for its start or for a retry, or due again after the run that is on.
+# The unfinished states are written out, so that the partial index of dedupe keys serves it.
+_COMING = """
+SELECT 1 FROM hubqueue_job
+WHERE kind = %(kind)s AND dedupe_key = %(key)s AND state IN ('PARKED', 'READY', 'RUNNING')
+    AND CASE state
+        WHEN 'READY' THEN run_at <= hubqueue_now() OR attempts > 0
+        WHEN 'RUNNING' THEN rerun_at <= hubqueue_now()
+        ELSE true
+    END
+"""
 
 
 def wake_after_commit() -> None:
@@ -36,11 +45,6 @@ def wake() -> None:
 
 def _is_coming() -> bool:
     """Whether a pass will start whose first look comes after what this connection has committed."""
-    waits = Q(state=State.READY) & (Q(run_at__lte=Now()) | Q(attempts__gt=0))
-    comes_again = Q(state=State.RUNNING, rerun_at__lte=Now())
-    return (
-        Job.objects.using(router.db_for_write(Job))
-        .unfinished_with_key(generate.kind, KEY)
-        .filter(waits | comes_again | Q(state=State.PARKED))
-        .exists()
-    )
+    with connections[router.db_for_write(Job)].cursor() as cursor:
+        cursor.execute(_COMING, {"kind": generate.kind, "key": KEY})
+        return cursor.fetchone() is not None

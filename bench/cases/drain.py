@@ -1,6 +1,7 @@
 """How fast work gets done: from the first start to the moment when the end of the last job is stored."""
 
 import time
+from collections.abc import Sequence
 
 from bench.commandline import Options
 from bench.errors import Broken
@@ -69,7 +70,7 @@ def drained(system: System, options: Options, kind: str, processes: int) -> Figu
     starts = system.starts()
     system.kill()
     wal_after, commits_after = system.written()
-    began = _all_at_work(starts, processes)
+    began = all_at_work(starts, processes)
     counted = sum(start.at >= began for start in starts)
     figures: Figures = {
         "rate": counted / (ended - began),
@@ -87,8 +88,8 @@ def _pids(system: System) -> list[int]:
     return tree([worker.pid for worker in system.workers])
 
 
-def _all_at_work(starts: "list[Start]", processes: int) -> float:
-    """When the last of the processes started its first job."""
+def all_at_work(starts: Sequence[Start], processes: int) -> float:
+    """When the last of the processes started its first job. Raises ``Broken`` when one never got a job."""
     first: dict[int, float] = {}
     for start in starts:
         first.setdefault(start.pid, start.at)

@@ -1,10 +1,9 @@
 """What the machine, the server, psycopg and Django allow: the least that any such queue has to do."""
 
-import subprocess
 import sys
 
+from bench.chorus import sing
 from bench.commandline import Options
-from bench.errors import Broken
 from bench.registry import Figures, case
 from bench.system import System
 
@@ -38,13 +37,8 @@ def floor(system: System, options: Options, variant: tuple[int, str, int, int]) 
         system.db.execute(f"INSERT INTO floor_job (id) SELECT generate_series(1, {FILL})")
     system.db.execute("VACUUM (ANALYZE)")
     seconds = min(options.seconds, MOST_SECONDS)
-    arguments = [sys.executable, "-m", "bench.loops", loop, str(threads), str(group), str(seconds)]
-    loops = [
-        subprocess.Popen(arguments, env=system.environment, stderr=system.said)
-        for _ in range(processes)
-    ]
-    if any(each.wait() for each in loops):
-        raise Broken(f"a loop failed: see {system.said.name}")
+    command = [sys.executable, "-m", "bench.loops", loop, str(threads), str(group), str(seconds)]
+    sing(system, [command] * processes)
     done = system.db.execute(OWN_DONE if loop == "own" else DONE).fetchone()
     assert done is not None
     return {"rate": done[0] / float(done[1])}
@@ -55,7 +49,7 @@ DROP TABLE IF EXISTS floor_job;
 CREATE TABLE floor_job (id bigint PRIMARY KEY, state smallint NOT NULL DEFAULT 0, finished timestamptz);
 CREATE INDEX ON floor_job (id) WHERE state = 0;
 """
-# What is stored as finished counts, not what a loop says it did. Loops begin within a moment of each other.
+# What is stored as finished counts, not what a loop says it did.
 DONE = "SELECT count(*), extract(epoch FROM max(finished) - min(finished)) FROM floor_job WHERE state = 2"
 OWN_DONE = """
 SELECT count(*), extract(epoch FROM max(finished_at) - min(finished_at)) FROM hubqueue_job

@@ -12,7 +12,7 @@ USUAL = 300_000
 @case("memory", shown="{first:.0f} to {last:.0f} MiB")
 def memory(system: System, options: Options) -> Figures:
     """the worker's processes in memory, after the first tenth and after the last of 300,000 jobs"""
-    size = jobs(system, options, USUAL) // ROUNDS
+    size = max(1, jobs(system, options, USUAL) // ROUNDS)
     system.reset()
     system.start(1, options.concurrency)
     held = []

@@ -8,12 +8,13 @@ from bench.system import System
 
 ROUNDS = 30
 USUAL = 300_000
+LEAST = 10
 
 
 @case("snapshot", shown="{ratio:.2f} ({rate:,.0f} of {first:,.0f})")
 def snapshot(system: System, options: Options) -> Figures:
     """the last 10,000 of 300,000 jobs under a REPEATABLE READ snapshot, relative to the first 10,000"""
-    size = jobs(system, options, USUAL) // ROUNDS
+    size = max(LEAST, jobs(system, options, USUAL) // ROUNDS)
     system.reset()
     rates = []
     with psycopg.connect(system.url, application_name="bench-observer") as holding:

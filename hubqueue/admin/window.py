@@ -12,12 +12,13 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import BooleanField, F, Func
 
 from hubqueue.admin.readonly import bounded_count
+from hubqueue.aside import steadily
 from hubqueue.models import Job
 from hubqueue.querysets import JobQuerySet
 from hubqueue.registry import registry
 from hubqueue.states import State
 
-REACH = 500_000
+REACH = 250_000
 READY_REACH = 20_000
 SUSPECT_REACH = 1_000
 EXCEPTIONS = frozenset({State.DEAD, State.PARKED, State.CANCELLED})
@@ -51,10 +52,15 @@ class Page:
 
 
 def look(asked: Asked, size: int) -> Page:
-    """One page of up to ``size`` rows. At most five statements, each bounded."""
+    """One page of up to ``size`` rows. At most six statements, each bounded."""
     if asked.job_id is not None:
         found = list(asked.queryset.filter(pk=asked.job_id))
         return Page(found, len(found), None, None)
+    with steadily(asked.queryset.db):
+        return _page(asked, size)
+
+
+def _page(asked: Asked, size: int) -> Page:
     horizon, rows = _within_reach(asked)
     page = list(rows[: size + 1])
     page = _with_standing(asked, page)

@@ -138,6 +138,11 @@ def printable(text: str) -> str:
     return text.replace("\x00", "\\0").encode(errors="backslashreplace").decode()
 
 
+def brief(text: str, longest: int) -> str:
+    """What a person typed, as PostgreSQL can store it, cut to ``longest`` characters."""
+    return printable(text)[:longest]
+
+
 def code_word(code: object) -> str:
     """``code`` if it is a short stable word, else the empty string."""
     return code if isinstance(code, str) and CODE.fullmatch(code) else ""

@@ -9,6 +9,7 @@ from django.db import IntegrityError, OperationalError, connections, transaction
 
 from hubqueue.errors import MoveRefused, Superseded
 from hubqueue.lifecycle import ring
+from hubqueue.lifecycle.failure import brief
 from hubqueue.lifecycle.guard import claimed_from
 from hubqueue.lifecycle.settle import LOCK_NOT_AVAILABLE, Abandon, insert_successor, let_go
 from hubqueue.models import Job, Operation
@@ -23,8 +24,8 @@ def park(job_id: UUID, *, actor: str, reason: str, using: str) -> State:
     """READY: set aside until released. RUNNING: ask it to stop; whatever but Done follows, it ends PARKED."""
     with _locked(job_id, Move.PARK, actor, reason, using) as job:
         if job.state == State.RUNNING:
-            return _write(job, stop_requested=Stop.PARK, park_reason=reason[:200])
-        return _write(job, state=State.PARKED, park_reason=reason[:200])
+            return _write(job, stop_requested=Stop.PARK, park_reason=brief(reason, 200))
+        return _write(job, state=State.PARKED, park_reason=brief(reason, 200))
 
 
 def release(job_id: UUID, *, actor: str, reason: str, using: str) -> State:
@@ -100,8 +101,8 @@ def enter(
         verb=verb,
         target=target[:200],
         job_id=job_id,
-        actor=actor[:150],
-        reason=reason[:200],
+        actor=brief(actor, 150),
+        reason=brief(reason, 200),
         at=Now(),
     )
     tell: Callable[[], object] = lambda: verb_done.send_robust(  # noqa: E731

@@ -6,6 +6,7 @@ from django.db import transaction
 
 from hubqueue.errors import MoveRefused
 from hubqueue.lifecycle import ring
+from hubqueue.lifecycle.failure import brief
 from hubqueue.lifecycle.operate import enter
 from hubqueue.models import Pause
 from hubqueue.querysets import Now
@@ -24,8 +25,8 @@ def pause(
             scope=scope,
             value=value,
             defaults={
-                "reason": reason[:200],
-                "paused_by": actor[:150],
+                "reason": brief(reason, 200),
+                "paused_by": brief(actor, 150),
                 "paused_at": Now(),
                 "until": until,
             },

@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from hubqueue.errors import MoveRefused
 from hubqueue.lifecycle import operate, ring
 from hubqueue.lifecycle.database import connection
+from hubqueue.lifecycle.failure import brief
 from hubqueue.lifecycle.sql import sql
 from hubqueue.states import Move, State
 
@@ -45,8 +46,8 @@ def _batch(chunk: Sequence[UUID], *, actor: str, reason: str, using: str) -> lis
                 sql("redrive_batch"),
                 {
                     "ids": list(chunk),
-                    "actor": actor[:150],
-                    "reason": reason[:200],
+                    "actor": brief(actor, 150),
+                    "reason": brief(reason, 200),
                     "verb": Move.REDRIVE,
                 },
             )

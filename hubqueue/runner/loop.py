@@ -80,6 +80,7 @@ class Loop:
         self._pay_at = 0.0
         self._idle_since = monotonic()
         self._registered = False
+        self._forgotten = False
         self.hands = Hands(
             self.threads,
             using=using,
@@ -109,6 +110,7 @@ class Loop:
             if self.wire.closed:
                 self._abandon_ship()
                 return
+            self._attempt(self._stay_known)
             if not self.draining:
                 self._attempt(self._look)
             self._hand_back_unbegun()
@@ -136,7 +138,7 @@ class Loop:
                     self.hands.interrupt_all()
                     self.owed.clear()
                 case {"register": _}:
-                    self._registered = False
+                    self._forgotten = True
                 case _:
                     log.error("worker: an unknown message from the supervisor: %s", sorted(message))
 
@@ -153,9 +155,14 @@ class Loop:
             self.orphans = True
             self.pace.failed()
 
-    def _look(self) -> None:
+    def _stay_known(self) -> None:
+        """The session and the row by which others know that we live: also with every slot at work, and to the end."""
         if self.bell.tend():
             self.pace.now()
+        if self._forgotten:
+            self._register()
+
+    def _look(self) -> None:
         self.pace.slowest = (
             conf().poll_every if self.bell.listening else conf().poll_without_listen
         ).total_seconds()
@@ -201,6 +208,7 @@ class Loop:
             using=self.using,
         )
         self._registered = True
+        self._forgotten = False
         self.wire.send({"registered": self.bell.listening})
 
     def _claim(self) -> list[Claimed]:

@@ -49,6 +49,7 @@ class ImportRunAdmin(LookOnlyAdmin[ImportRun]):
     change_list_template = "admin/leads/import_list.html"
     list_display = ["file_name", "state", "records", "imported", "duplicates", "bad", "created_by", "created_at"]  # fmt: skip  # noqa: E501
     ordering = ["-id"]
+    actions = None
     sortable_by = ()
 
     def get_urls(self) -> list[Any]:
@@ -64,9 +65,6 @@ class ImportRunAdmin(LookOnlyAdmin[ImportRun]):
             path("<uuid:run_id>/report.csv", wrap(self.report_view), name="leads_import_report"),
             *super().get_urls(),
         ]
-
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        return {}
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None

@@ -1,7 +1,5 @@
 """Lead requests: how each event stands, and the officers' verbs."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from django.contrib import admin
@@ -85,6 +83,7 @@ class LeadRequestAdmin(LookOnlyAdmin[LeadRequest]):
     search_fields = ["event__code__startswith", "event__name__istartswith"]
     ordering = ["-id"]
     sortable_by = ()
+    actions = ["run", "park", "release", "rearm"]
     fields = [
         "event", "standing", "armed", "claimed", "error_detail", "failures", "next_attempt_at",
         "parked_at", "park_reason", "walk", "attempted_at", "created_at", "created_by", "updated_at",
@@ -95,12 +94,33 @@ class LeadRequestAdmin(LookOnlyAdmin[LeadRequest]):
         arms = LeadArm.objects.filter(event_id=OuterRef("event_id"))
         return super().get_queryset(request).annotate(is_armed=Exists(arms))
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        return {
-            word: (_action(verb), word, f"{verb.label} …")
-            for word, verb in VERBS.items()
-            if request.user.has_perm(verb.permission)
-        }
+    @admin.action(description="Run now …", permissions=["run"])
+    def run(self, request: HttpRequest, queryset: QuerySet[LeadRequest]) -> HttpResponse | None:
+        return ask_and_do(self, request, queryset, VERBS["run"])
+
+    def has_run_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(VERBS["run"].permission)
+
+    @admin.action(description="Park …", permissions=["park"])
+    def park(self, request: HttpRequest, queryset: QuerySet[LeadRequest]) -> HttpResponse | None:
+        return ask_and_do(self, request, queryset, VERBS["park"])
+
+    def has_park_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(VERBS["park"].permission)
+
+    @admin.action(description="Release …", permissions=["release"])
+    def release(self, request: HttpRequest, queryset: QuerySet[LeadRequest]) -> HttpResponse | None:
+        return ask_and_do(self, request, queryset, VERBS["release"])
+
+    def has_release_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(VERBS["release"].permission)
+
+    @admin.action(description="Arm again …", permissions=["rearm"])
+    def rearm(self, request: HttpRequest, queryset: QuerySet[LeadRequest]) -> HttpResponse | None:
+        return ask_and_do(self, request, queryset, VERBS["rearm"])
+
+    def has_rearm_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(VERBS["rearm"].permission)
 
     @admin.display(description="standing")
     def standing(self, row: LeadRequest) -> SafeString:
@@ -134,13 +154,3 @@ def _standing(row: LeadRequest) -> tuple[str, str]:
     if row.error_detail:
         return "Failed, will be tried again", "retry"
     return ("Done", "succeeded") if row.done else ("Open", "due")
-
-
-def _action(verb: Verb) -> Callable[..., HttpResponse | None]:
-    return partial(_ask, verb)
-
-
-def _ask(
-    verb: Verb, page: LeadRequestAdmin, request: HttpRequest, queryset: QuerySet[Any]
-) -> HttpResponse | None:
-    return ask_and_do(page, request, queryset, verb)

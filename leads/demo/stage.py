@@ -13,10 +13,11 @@ from leads import services
 from leads.importing.events import import_events
 from leads.importing.load import Loaded
 from leads.imports import import_registrations
-from leads.models import Answer, EventType, LeadProvenance, LeadRule
+from leads.models import Answer, EventType, LeadProvenance, LeadRequest, LeadRule
 
 FILES = Path(__file__).resolve().parent
 OFFICER = "officer"
+MOST_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +75,14 @@ def jobs_by_kind() -> dict[str, dict[str, int]]:
 
 
 def waiting_jobs() -> list[str]:
-    """One line per job that waits to be tried again or was given up."""
+    """One line per job that waits to be tried again or was given up, and per event that does."""
     waiting = Job.objects.waiting_for_retry() | Job.objects.filter(state=State.DEAD)
-    return [
+    jobs = [
         f"{job.kind} {job.pk} {job.state}: attempt {job.attempts}, {job.error_code or 'no code'}"
-        for job in waiting.order_by("id")[:100]
+        for job in waiting.order_by("id")[:MOST_SHOWN]
     ]
+    failed = LeadRequest.objects.failed().select_related("event").order_by("id")[:MOST_SHOWN]
+    return jobs + [f"{each.event.code} will be tried again: {each.error_detail}" for each in failed]
 
 
 def _make_rules() -> None:

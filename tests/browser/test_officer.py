@@ -154,3 +154,35 @@ def test_filters_by_text_and_workers(log_in: LogIn, picture: Picture) -> None:
     page.set_viewport_size({"width": 420, "height": 800})
     page.goto("/admin/")
     picture("narrow-dark")
+
+
+def test_every_matching_dead_letter_is_redriven_beyond_the_page(
+    log_in: LogIn, picture: Picture
+) -> None:
+    now = database_now("default")
+    Job.objects.bulk_create(
+        Job(
+            kind=KIND,
+            queue="default",
+            state=State.DEAD,
+            max_attempts=3,
+            attempts=3,
+            run_at=now,
+            created_at=now,
+            finished_at=now,
+            error_code="timeout",
+        )
+        for _ in range(150)
+    )
+    page = log_in("ada")
+    page.goto("/admin/hubqueue/job/?state=DEAD&code=timeout")
+    page.check("#action-toggle")
+    page.click("text=Select all 150 matching jobs")
+    page.select_option("select[name=action]", "redrive")
+    picture("all-matching")
+    page.click("button[name=index]")
+    assert "All 150 matching jobs" in page.inner_text("#content-main")
+    page.fill("#id_reason", "the network is back")
+    page.click("input[value=Redrive]")
+    assert "150 done" in page.inner_text(".hq-sum")
+    assert Job.objects.dead().count() == 5

@@ -19,8 +19,11 @@ def parser(name: str) -> ArgumentParser:
 
 
 def options() -> set[str]:
-    """Every long option of our commands, of ./dev and of the verbs below them."""
-    found = {"--all"}
+    """Every long option of our commands and the verbs below them, of ./dev and of the bench."""
+    found = {
+        "--all",
+        *re.findall(r'"(--[a-z-]+)"', (CHECKOUT / "bench/commandline.py").read_text()),
+    }
     for name, app in get_commands().items():
         if str(app).startswith(OURS):
             found.update(_options(parser(name)))

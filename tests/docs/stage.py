@@ -1,6 +1,6 @@
 """What a document's snippets may take for granted: the names that its story has at hand."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -13,6 +13,7 @@ import pytest
 from django.db import transaction
 
 import hubqueue.api
+from leads.models import Answer, Event, Question
 
 
 @contextmanager
@@ -23,4 +24,18 @@ def stage(document: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
         **{name: getattr(hubqueue.api, name) for name in hubqueue.api.__all__},
         **{each.__name__: each for each in (UUID, date, datetime, timedelta, Decimal, partial)},
         "transaction": transaction,
+        **SCENES.get(document.name, dict)(),
     }
+
+
+def leads_scene() -> dict[str, Any]:
+    """An event, and a question that can be answered with yes."""
+    question = Question.objects.create(title="Do you want an offer?")
+    return {
+        "event": Event.objects.create(code="E1", name="Night Trains"),
+        "question": question,
+        "yes": Answer.objects.create(question=question, title="yes"),
+    }
+
+
+SCENES: dict[str, Callable[[], dict[str, Any]]] = {"leads.md": leads_scene}

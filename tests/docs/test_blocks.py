@@ -10,6 +10,8 @@ import pytest
 from django.core.management.base import CommandError
 from django.db import connection, transaction
 
+from bench.__main__ import alone as bench_alone
+from bench.commandline import parse as parse_bench
 from hubqueue.conf import conf, read
 from hubqueue.registry import registry
 from tests.conftest import CHECKOUT
@@ -18,7 +20,7 @@ from tests.docs.blocks import Block, all_blocks, blocks, command, documents, ind
 from tests.docs.stage import stage
 
 PROGRAMS = {
-    "bash", "cd", "createdb", "curl", "django-admin", "git", "kill", "make", "pip", "psql", "python",
+    "bash", "cd", "createdb", "curl", "django-admin", "git", "gunicorn", "kill", "make", "pip", "psql", "python",
     "python3", "systemctl",
 }  # fmt: skip
 QUICKSTART = "quickstart.md"
@@ -144,6 +146,8 @@ def _problem(told: list[str]) -> str:
                     return _misuse(name, arguments)
                 case "demo", arguments:
                     return _misuse("demo", arguments)
+                case "bench", [name, *_] if name not in bench_alone():
+                    return _misused_bench(rest)
             return ""
         case [python, "manage.py", name, *arguments] if "python" in python:
             return _misuse(name, arguments)
@@ -154,6 +158,16 @@ def _problem(told: list[str]) -> str:
         case [program, *_] if Path(program).name in PROGRAMS:
             return ""
     return f"nobody checked what {shlex.join(told[:1])} is; add it to PROGRAMS"
+
+
+def _misused_bench(arguments: list[str]) -> str:
+    if "--help" in arguments:
+        return ""
+    try:
+        parse_bench(arguments, bench_alone())
+    except SystemExit:
+        return "the bench refuses it"
+    return ""
 
 
 def _misuse(name: str, arguments: list[str]) -> str:

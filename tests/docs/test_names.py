@@ -15,7 +15,16 @@ DOCUMENTS = pytest.mark.parametrize(
     "document", documents(), ids=lambda path: str(path.relative_to(CHECKOUT))
 )
 TOP = ("hubqueue/", "leads/", "config/", "docs/", "tests/", "templates/", "bench/", ".ci/")
-OTHERS_OPTIONS = {"--deploy", "--noinput", "--until-idle", "--reload", "--help", "--check"}
+OTHERS_OPTIONS = {
+    "--bind",
+    "--workers",
+    "--deploy",
+    "--noinput",
+    "--until-idle",
+    "--reload",
+    "--help",
+    "--check",
+}
 
 
 @DOCUMENTS
@@ -36,6 +45,8 @@ def test_every_file_that_is_named_exists(document: Path) -> None:
     missing = []
     for word in words(document):
         if not re.fullmatch(r"\.?[\w./-]+", word) or not word.startswith(TOP):
+            continue
+        if re.search(r"\b(NAME|ID)\b", word):
             continue
         if not (CHECKOUT / word).exists() and not list(CHECKOUT.glob(f"{word}.*")):
             missing.append(word)
@@ -136,6 +147,14 @@ def _is_said(line: str) -> bool:
     code = names.source()
     # "worker died" is put together: "worker " and the event.
     return line in code or (line.startswith("worker ") and f'"{line.split()[1]}"' in code)
+
+
+def test_every_failure_code_in_the_runbooks_is_given_by_the_code() -> None:
+    text = (CHECKOUT / "docs" / "runbooks.md").read_text()
+    table = text.partition("| code | meaning |")[2].partition("\n\n")[0]
+    codes = re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)
+    assert len(codes) == 5
+    assert not [code for code in codes if f'"{code}"' not in names.source()]
 
 
 def test_every_reason_that_why_gives_stands_in_the_runbooks() -> None:

@@ -87,7 +87,7 @@ def test_filters_choose(officer):
 
 
 @pytest.mark.parametrize(
-    "query", ["done=yes", "event=1", "after=x", "limit=0", "limit=201", "limit=-1", "limit=x", "limit=٣", "error=", "limit=" + "9" * 400]
+    "query", ["done=yes", "event=1", "after=x", "limit=0", "limit=201", "limit=-1", "limit=x", "limit=٣", "error=", "limit=" + "9" * 400]  # noqa: E501
 )  # fmt: skip
 def test_a_parameter_that_cannot_be_used_is_named(officer, query):
     answer = officer.get(f"{LIST}?{query}")

@@ -6,12 +6,16 @@ from datetime import datetime
 
 import pytest
 from django.core.management import CommandError, call_command
-from hypothesis import HealthCheck, given, settings as hypothesis_settings, strategies as st
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
+from hubqueue import officers
 from hubqueue.models import Job
 from hubqueue.testing import run_due_jobs
 from leads import imports, services
 from leads.errors import ImportRefused
+from leads.importing import files
 from leads.importing.columns import REQUIRED, read_header
 from leads.importing.events import import_events
 from leads.importing.lines import lines, records
@@ -85,7 +89,7 @@ def test_a_bad_row_is_named_by_its_line_and_reason_and_nothing_else_happens(even
 
 
 @pytest.mark.parametrize(
-    "moment", ["99999-01-01T00:00:00+00:00", "31.02.2026", "now", "2026-05-01", "", "2026-05-01T25:00:00+00:00", "2026-W10-1T00:00+99:00"]
+    "moment", ["99999-01-01T00:00:00+00:00", "31.02.2026", "now", "2026-05-01", "", "2026-05-01T25:00:00+00:00", "2026-W10-1T00:00+99:00"]  # noqa: E501
 )  # fmt: skip
 def test_a_date_that_is_none_is_refused(event, moment):
     loaded = imports.import_registrations(file_of(row(registered_at=moment)))
@@ -262,8 +266,6 @@ def test_an_import_that_dies_goes_on_after_its_last_chunk(event, settings, monke
     settings.LEADS_IMPORT_CHUNK = 3
     run = upload(*[GOOD.format(n=n) for n in range(10)], BAD["email"])
     imports.start(run)
-    from leads.importing import files
-
     real, calls = files.load, []
 
     def dies(*args, **options):
@@ -280,6 +282,16 @@ def test_an_import_that_dies_goes_on_after_its_last_chunk(event, settings, monke
     run_due_jobs()
     run.refresh_from_db()
     assert (run.state, run.records, run.imported, run.duplicates, run.bad) == ("done", 11, 10, 0, 1)
+
+
+def test_an_import_whose_job_is_cancelled_says_so(event):
+    run = upload(GOOD.format(n=1))
+    imports.start(run)
+    officers.cancel(Job.objects.get().pk, actor="anna", reason="wrong file")
+    run.refresh_from_db()
+    assert (run.state, run.imported) == ("refused", 0)
+    assert "given up" in run.refusal
+    assert not Registration.objects.exists()
 
 
 def test_an_upload_without_its_columns_is_refused_and_keeps_nothing(event):

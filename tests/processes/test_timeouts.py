@@ -50,8 +50,8 @@ def test_neighbours_of_a_hanging_handler_come_back_unspent_and_are_no_suspects(h
     again = [hub.said_anew(name, fences(hub, name)) for name in names]
     assert {pid for pid, _, _ in again}.isdisjoint(first)
     assert {int(pid) for pid, _, _ in again} <= {child.pid for child in worker.regular()}
-    for name in names:
-        hub.let_go(f"{name}-1")
+    for _, _, fence in again:
+        hub.let_go(fence)
     for job in beside:
         row = hub.reaches(job, "SUCCEEDED")
         assert (row["attempts"], row["suspect"], hub.failures(job)) == (1, False, [])

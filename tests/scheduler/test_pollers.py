@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from prometheus_client import REGISTRY
 
 from hubqueue.api import Handler
 from hubqueue.models import Job
 from hubqueue.querysets import Now
 from hubqueue.registry import Poller
+from hubqueue.scheduler import counters  # noqa: F401  registers the receivers
 from hubqueue.scheduler.errors import PartlyFailed
 from hubqueue.scheduler.pollers import reseed
 from hubqueue.signals import poller_reseeded
@@ -70,6 +72,17 @@ def test_a_poller_that_finished_its_work_between_two_looks_did_not_die(
     answers = iter([MOMENT, None])
     assert reseed([Poller(ticking, KEY, lambda: next(answers))], using="default") == 0
     assert counted == []
+
+
+def test_the_counter_of_pollers_that_died_counts_by_kind(ticking: Handler[[]]) -> None:
+    def count() -> float:
+        labels = {"kind": ticking.kind}
+        return REGISTRY.get_sample_value("hubqueue_pollers_reseeded_total", labels) or 0
+
+    before = count()
+    reseed([Poller(ticking, KEY, lambda: MOMENT)], using="default")
+    reseed([Poller(ticking, KEY, lambda: MOMENT)], using="default")
+    assert count() == before + 1
 
 
 def test_a_poller_that_cannot_say_what_it_owes_stops_no_other(

@@ -77,7 +77,7 @@ class Hub:
 
     def prepare(self) -> None:
         """Migrate a fresh database, and make the table of effects."""
-        done = self.manage("migrate", "-v0")
+        done = self.manage("migrate", "-v0", "--skip-checks")
         assert done.returncode == 0, done.stderr
         self.rows(EFFECTS)
 
@@ -144,6 +144,10 @@ class Hub:
         (row,) = self.rows("SELECT * FROM hubqueue_job WHERE id = %s", [job_id])
         return row
 
+    def image(self, job_id: UUID) -> tuple[Any, ...]:
+        """Everything the database says about one job: its row, its history, and all effects."""
+        return self.job(job_id), self.failures(job_id), self.effects()
+
     def states(self) -> Counter[str]:
         """How many jobs stand where."""
         rows = self.rows("SELECT state, count(*) AS count FROM hubqueue_job GROUP BY state")
@@ -204,11 +208,11 @@ class Hub:
         path = self.home / name
         return path.read_text().splitlines() if path.exists() else []
 
-    def let_go(self, attempt: str, words: str = "") -> None:
-        """Open a gate, and tell the handler behind it what to do. Whole or not at all."""
-        draft = self.home / f"draft-{attempt}"
+    def let_go(self, gate: str, words: str = "") -> None:
+        """Open a gate, ``name-attempt`` or a fence, and tell the handler behind it what to do."""
+        draft = self.home / f"draft-{gate}"
         draft.write_text(words)
-        draft.rename(self.home / f"go-{attempt}")
+        draft.rename(self.home / f"go-{gate}")  # whole or not at all
 
     def say(self, name: str) -> None:
         """Make the file that a handler waits for."""

@@ -15,8 +15,9 @@ from hubqueue.models import Job
 from hubqueue.querysets import database_now
 from hubqueue.registry import registry
 from hubqueue.states import FINISHED, State
+from tests.support.handlers import scripted
 
-KIND = "sample.scripted"
+KIND = scripted.kind
 
 
 def now() -> datetime:

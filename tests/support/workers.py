@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from signal import SIGCONT, SIGKILL, SIGSTOP, Signals
+from signal import SIGCONT, SIGINT, SIGKILL, SIGSTOP, SIGTERM, Signals
 from uuid import UUID
 
 from tests.support.wait import until
@@ -98,6 +98,12 @@ class WorkerTree:
         with suppress(ProcessLookupError):
             os.killpg(self.pid, number)
 
+    def interrupt(self) -> int:
+        """Two signals, which the kernel cannot merge into one; answers the exit status."""
+        self.signal(SIGTERM)
+        self.signal(SIGINT)
+        return self.ended()
+
     def ended(self, *, within: float = 60) -> int:
         """Wait for the end; answers the exit status (negative = the signal that killed it)."""
         return self.popen.wait(timeout=within)
@@ -124,6 +130,11 @@ def send(pid: int, number: Signals) -> bool:
 def is_alive(pid: int) -> bool:
     """Whether the process exists and is no zombie."""
     return _state(pid) not in ("", "Z", "X")
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether SIGSTOP has taken effect."""
+    return _state(pid) in ("T", "t")
 
 
 def _processes() -> Iterator[tuple[int, int]]:

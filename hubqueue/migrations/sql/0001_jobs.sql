@@ -11,10 +11,12 @@ $$;
 
 -- Claims up to total due jobs for worker: lane by lane, priority by priority (strict), turns over tenants, then age.
 -- rooms[i] bounds lanes[i]; turns[i] is the tenant that was served last there ('' = the installation's own work).
--- next_turn tells the caller what to pass as turns[i] next time, place is the order within a lane. Every query below is bounded by the room left.
+-- next_turn tells the caller what to pass as turns[i] next time, place is the order of the answer. Every query below
+-- is bounded by the room left. The plans must not depend on how fresh the table's statistics are, hence the SETs.
 CREATE FUNCTION hubqueue_claim(
     worker uuid, lanes text[], rooms int[], total int, kinds text[], turns text[]
-) RETURNS TABLE (job hubqueue_job, next_turn text, place bigint) LANGUAGE plpgsql AS $$
+) RETURNS TABLE (job hubqueue_job, next_turn text, place bigint) LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
     moment CONSTANT timestamptz := hubqueue_now();
     shut_queues text[];
@@ -23,9 +25,11 @@ DECLARE
     room int;
     level smallint;
     ring text[];
+    stop text;
     turn text;
     picked uuid[];
     more uuid[];
+    taken int := 0;
 BEGIN
     -- A claim that a crash loses is found READY again, and the fence is new all the same.
     PERFORM set_config('synchronous_commit', 'off', true);
@@ -39,7 +43,7 @@ BEGIN
     IF open_kinds IS NULL THEN RETURN; END IF;
 
     FOR lane IN 1 .. cardinality(lanes) LOOP
-        room := least(rooms[lane], total);
+        room := least(rooms[lane], total - taken);
         CONTINUE WHEN room <= 0 OR lanes[lane] = ANY (shut_queues);
         picked := '{}';
         turn := turns[lane];
@@ -50,15 +54,29 @@ BEGIN
             ORDER BY j.priority LIMIT 1;
             EXIT WHEN NOT FOUND;
 
-            SELECT walk.tenants INTO ring FROM hubqueue_turns(lanes[lane], level, turn, room) AS walk(tenants);
+            -- One look: the walk over tenants is for levels where something is due.
+            PERFORM 1 FROM hubqueue_job AS j
+            WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lanes[lane] AND j.priority = level
+                AND j.run_at <= moment
+            ORDER BY j.run_at LIMIT 1;
+            IF NOT FOUND THEN
+                EXIT WHEN level = 32767;
+                level := level + 1;
+                CONTINUE;
+            END IF;
+
+            -- Every level goes on from where the lane stopped, else a busy level would send the next one back to
+            -- its own start for ever.
+            SELECT walk.ring, walk.stop INTO ring, stop
+            FROM hubqueue_turns(lanes[lane], level, turns[lane], room, moment, shut_tenants) AS walk;
             IF cardinality(ring) > 0 THEN
-                turn := ring[cardinality(ring)];
+                turn := stop;
                 SELECT coalesce(array_agg(due.id), '{}') INTO more
                 FROM unnest(ring) AS tenant, LATERAL (
                     SELECT j.id FROM hubqueue_job AS j
                     WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lanes[lane] AND j.priority = level
                         AND coalesce(j.tenant_id, '') = tenant AND j.run_at <= moment
-                        AND j.kind = ANY (open_kinds) AND tenant <> ALL (shut_tenants)
+                        AND j.kind = ANY (open_kinds)
                     ORDER BY j.run_at, j.id
                     LIMIT greatest(1, room / cardinality(ring))
                     FOR NO KEY UPDATE SKIP LOCKED
@@ -85,7 +103,6 @@ BEGIN
             level := level + 1;
         END LOOP;
 
-        total := total - cardinality(picked);
         RETURN QUERY
             UPDATE hubqueue_job AS j
             SET state = 'RUNNING',
@@ -97,40 +114,48 @@ BEGIN
                 rerun_at = CASE WHEN j.rerun_at > moment THEN j.rerun_at END
             FROM unnest(picked) WITH ORDINALITY AS p (id, place)
             WHERE j.id = p.id
-            RETURNING j, turn, p.place;
-        EXIT WHEN total <= 0;
+            RETURNING j, turn, taken + p.place;
+        taken := taken + cardinality(picked);
+        EXIT WHEN taken >= total;
     END LOOP;
 END
 $$;
 
--- The next tenants with READY rows of one priority, in a ring that goes on after the one served last. A loose index
--- scan: one index descent per tenant, at most most + 1 of them.
-CREATE FUNCTION hubqueue_turns(lane text, level smallint, served text, most int) RETURNS text[]
-LANGUAGE plpgsql STABLE AS $$
+-- The next tenants with due rows of one priority, in a ring that goes on after the one served last, and where the
+-- walk stopped. A loose index scan: one descent per tenant. The first row it meets of a tenant is that tenant's
+-- oldest, so one look tells whether anything is due. Tenants without due work, and paused ones, take no place in the
+-- ring, but the walk ends after so many of them: the rest of the ring is for the next claim.
+CREATE FUNCTION hubqueue_turns(
+    lane text, level smallint, served text, most int, moment timestamptz, shut text[], OUT ring text[], OUT stop text
+) LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    ring text[] := '{}';
-    tenant text := served;
+    tenant text;
+    oldest timestamptz;
     wrapped boolean := false;
 BEGIN
-    WHILE cardinality(ring) < most LOOP
-        SELECT coalesce(j.tenant_id, '') INTO tenant FROM hubqueue_job AS j
+    ring := '{}';
+    stop := served;
+    FOR step IN 1 .. 4 * most + 64 LOOP
+        SELECT coalesce(j.tenant_id, ''), j.run_at INTO tenant, oldest FROM hubqueue_job AS j
         WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane AND j.priority = level
-            AND coalesce(j.tenant_id, '') > tenant
-        ORDER BY coalesce(j.tenant_id, '') LIMIT 1;
+            AND coalesce(j.tenant_id, '') > stop
+        ORDER BY coalesce(j.tenant_id, ''), j.run_at LIMIT 1;
         IF NOT FOUND THEN
             EXIT WHEN wrapped;
             wrapped := true;
-            SELECT coalesce(j.tenant_id, '') INTO tenant FROM hubqueue_job AS j
+            SELECT coalesce(j.tenant_id, ''), j.run_at INTO tenant, oldest FROM hubqueue_job AS j
             WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane AND j.priority = level
                 AND coalesce(j.tenant_id, '') >= ''
-            ORDER BY coalesce(j.tenant_id, '') LIMIT 1;
+            ORDER BY coalesce(j.tenant_id, ''), j.run_at LIMIT 1;
             EXIT WHEN NOT FOUND;
         END IF;
-        EXIT WHEN wrapped AND tenant > served OR tenant = ANY (ring);
-        ring := ring || tenant;
-        EXIT WHEN wrapped AND tenant = served;
+        EXIT WHEN wrapped AND tenant > served;
+        stop := tenant;
+        IF oldest <= moment AND tenant <> ALL (shut) THEN
+            ring := ring || tenant;
+        END IF;
+        EXIT WHEN cardinality(ring) >= most OR wrapped AND tenant = served;
     END LOOP;
-    RETURN ring;
 END
 $$;
 

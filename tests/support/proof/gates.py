@@ -26,6 +26,11 @@ def has(name: str) -> bool:
     return (home() / name).exists()
 
 
+def read(name: str) -> list[str]:
+    """The words that were said there."""
+    return (home() / name).read_text().split()
+
+
 def wait_for(name: str) -> None:
     """Until somebody said ``name``. Bounded by the handler's timeout alone."""
     while not has(name):

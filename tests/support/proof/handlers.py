@@ -12,7 +12,7 @@ from datetime import timedelta
 from django.db import connection
 
 from hubqueue.api import Backoff, Dead, Done, JobContext, Park, Repeat, Result, Retry, handler
-from tests.support.proof.gates import has, home, say, wait_for
+from tests.support.proof.gates import has, read, say, wait_for
 
 SOON = Backoff(base=timedelta(milliseconds=100), cap=timedelta(seconds=1))
 MANY = 1000
@@ -67,18 +67,22 @@ def poison(job: JobContext, *, name: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def act(job: JobContext, name: str, attempt: str) -> Result | None:
-    """What the gate's file says: the handler's write, then its outcome."""
-    word = attempt_word(attempt)
-    if "write" in word:
-        write(f"{name} by {job.attempt}")
-    if "guarded" in word:
-        with job.transaction():
-            write(f"{name} guarded by {job.attempt}")
-    if "progress" in word:
+def act(job: JobContext, name: str) -> Result | None:
+    """Wait at this run's own gate; then do what is written there: write, guarded, progress, and an outcome."""
+    fence = job.claimed.fence
+    wait_for(f"go-{fence}")
+    words = read(f"go-{fence}")
+    if "write" in words:
+        write(f"{name} by {fence}")
+    if "progress" in words:
         job.progress(0.5)
-        wait_for(f"told-{attempt}")
-    match word:
+        wait_for(f"told-{fence}")
+    if "guarded" in words:
+        with job.transaction():
+            write(f"{name} guarded by {fence}")
+    if "checkpoint" in words:
+        job.checkpoint()
+    match words:
         case [*_, "fail"]:
             raise RuntimeError("as asked")
         case [*_, "retry"]:
@@ -88,31 +92,22 @@ def act(job: JobContext, name: str, attempt: str) -> Result | None:
         case [*_, "park"]:
             return Park("as asked")
         case [*_, "repeat"]:
-            return Repeat(after=timedelta(seconds=1))
-        case [*_, "checkpoint"]:
-            job.checkpoint()
-    return Done({"by": job.attempt})
-
-
-def attempt_word(attempt: str) -> list[str]:
-    """The words of the file ``go-<attempt>``."""
-    return (home() / f"go-{attempt}").read_text().split()
+            return Repeat(after=timedelta(hours=1))
+    return Done({"by": fence})
 
 
 @handler("proof.gated", max_attempts=5, backoff=SOON)
 def gated(job: JobContext, *, name: str) -> Result | None:
-    """Transactional: wait at the gate, then do what it says."""
-    attempt = began(job, name)
-    wait_for(f"go-{attempt}")
-    return act(job, name, attempt)
+    """Transactional: wait at the gate of this run (``go-`` and its fence), then do what is written there."""
+    began(job, name)
+    return act(job, name)
 
 
 @handler("proof.gated_detached", detached=True, max_attempts=5, backoff=SOON)
 def gated_detached(job: JobContext, *, name: str) -> Result | None:
     """Detached: the same."""
-    attempt = began(job, name)
-    wait_for(f"go-{attempt}")
-    return act(job, name, attempt)
+    began(job, name)
+    return act(job, name)
 
 
 @gated_detached.on_abandon

@@ -1,0 +1,117 @@
+"""The handlers of the two kinds under which background functions run: detached, the default, and transactional."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from inspect import iscoroutinefunction
+from typing import Any
+from uuid import UUID
+
+from asgiref.sync import async_to_sync
+from django.db import transaction
+
+from hubqueue.api import Done, JobContext, Result, handler
+from hubqueue.backend import arguments, functions, results
+from hubqueue.backend.compat import (
+    AnyResult,
+    AnyTask,
+    TaskContext,
+    TaskResultDoesNotExist,
+    task_backends,
+    task_finished,
+    task_started,
+)
+from hubqueue.conf import conf
+from hubqueue.errors import TimedOut
+
+DETACHED, TRANSACTIONAL = results.KINDS
+# Rows name their queue themselves; a handler must name one that exists.
+QUEUE = conf().queues[0]
+
+
+class Context(TaskContext):  # type: ignore[type-arg]
+    """Django's context, and the attempt as hubqueue's own handlers see it.
+
+    ``context.job`` has ``transaction()``, ``checkpoint()``, ``progress()`` and ``effect_key``.
+    """
+
+    __slots__ = ("job",)
+    job: JobContext
+
+
+@handler(DETACHED, detached=True, queue=QUEUE, max_attempts=1)
+def detached(
+    job: JobContext, *, function: str, args: list[Any], kwargs: dict[str, Any], backend: str
+) -> Result:
+    """Run a function outside any transaction, at least once, as Django's own backends do."""
+    return _run(job, functions.find(function), args, kwargs, limit=detached.timeout)
+
+
+@handler(TRANSACTIONAL, queue=QUEUE, max_attempts=1)
+def transactional(
+    job: JobContext, *, function: str, args: list[Any], kwargs: dict[str, Any], backend: str
+) -> Result:
+    """Run a function in the transaction that stores its completion: it takes effect exactly once."""
+    return _run(job, functions.find(function), args, kwargs, limit=transactional.timeout)
+
+
+@detached.on_abandon
+@transactional.on_abandon
+def tell_of_the_end(job: JobContext) -> None:
+    """A job that was given up or cancelled has finished, for Django: say so after the commit."""
+    _tell_after_commit(job.id, job.using)
+
+
+def _run(
+    job: JobContext, task: AnyTask, args: list[Any], kwargs: dict[str, Any], *, limit: timedelta
+) -> Result:
+    result = results.running(job, task)
+    task_started.send_robust(_sender(result), task_result=result)
+    leading = (_context(job, result),) if task.takes_context else ()
+    answer = _call(partial(task.func, *leading, *args, **kwargs), task.func, limit)
+    stored = {
+        "value": arguments.result(answer, limit=conf().result_limit - 100),
+        "worker": result.worker_ids[-1],
+    }
+    return Done(stored, record=partial(_tell_after_commit, job.id, job.using))
+
+
+def _call(invoke: Callable[[], Any], function: Callable[..., Any], limit: timedelta) -> Any:
+    if not iscoroutinefunction(function):
+        return invoke()
+    return async_to_sync(_bounded)(invoke, limit)
+
+
+async def _bounded(invoke: Callable[[], Any], limit: timedelta) -> Any:
+    """The worker's interrupt cannot reach a loop that waits, so the loop keeps the time itself, a little shorter."""
+    seconds = limit.total_seconds()
+    try:
+        async with asyncio.timeout(seconds - min(1.0, seconds / 10)) as clock:
+            return await invoke()
+    except TimeoutError:
+        if clock.expired():
+            raise TimedOut from None
+        raise
+
+
+def _context(job: JobContext, result: AnyResult) -> Context:
+    context = Context(task_result=result)
+    object.__setattr__(context, "job", job)
+    return context
+
+
+def _tell_after_commit(job_id: UUID, using: str) -> None:
+    transaction.on_commit(partial(_tell_finished, job_id), using=using, robust=True)
+
+
+def _tell_finished(job_id: UUID) -> None:
+    try:
+        result = results.read(job_id)
+    except TaskResultDoesNotExist:
+        return  # a function this code does not have: there is nothing Django could be told about
+    task_finished.send_robust(_sender(result), task_result=result)
+
+
+def _sender(result: AnyResult) -> type:
+    return type(task_backends[result.backend])

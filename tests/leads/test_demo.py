@@ -1,0 +1,127 @@
+"""The demo, as a person starts it: it ends by itself or on a signal, and can be started again."""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+from leads import demo as demo_package
+from leads.demo.generate import events, messy, registration
+from leads.models import LeadProvenance, LeadRequest, Registration
+from tests.support.wait import until
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+
+
+def start(env, *words):
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "demo", *words],
+        cwd=CHECKOUT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_until_idle_it_makes_leads_once_and_says_so_in_one_json_object(process_env):
+    answers = []
+    for _ in range(2):
+        process = start(process_env, "--until-idle", "--json")
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        answers.append(json.loads(out.strip().splitlines()[-1]))
+        if len(answers) == 1:
+            assert "password" in out
+    first, second = answers
+    assert set(first) == {"jobs", "leads", "seconds"}
+    assert first["jobs"]["leads.generate"] == {"SUCCEEDED": 1}
+    assert first["leads"]["created"] == LeadProvenance.objects.count() > 500
+    assert first["leads"]["grown"] > 0
+    assert second["leads"] == {"created": 0, "grown": 0}
+    assert Registration.objects.count() > 1500
+    assert not LeadRequest.objects.open().exists()
+    assert User.objects.filter(is_superuser=True).count() == 1
+
+
+def test_jobs_that_wait_for_a_retry_are_listed_and_the_exit_code_says_so(process_env):
+    env = {**process_env, "LEADS_SINK": "leads.sinks.RefusingSink"}
+    process = start(env, "--until-idle", "--json")
+    out, _ = process.communicate(timeout=120)
+    said = json.loads(out.strip().splitlines()[-1])
+    assert said["leads"] == {"created": 0, "grown": 0}
+    assert process.returncode == 1
+    assert "leads.sink_not_wired" in out
+
+
+def test_a_port_in_use_is_one_clear_sentence(process_env):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        process = start(process_env, "--port", str(port))
+        _, err = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert f"Port {port}" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_and_the_worker(process_env, number):
+    port = free_port()
+    mark = {"HUBQUEUE_TEST_MARK": f"demo-{port}"}
+    process = start({**process_env, **mark}, "--port", str(port))
+    try:
+        until(lambda: _answers(port), timeout=90, message="the login page")
+        until(lambda: _marked(mark) >= 3, message="demo, server and worker")
+        process.send_signal(number)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+        until(lambda: _marked(mark) == 0, timeout=10, message="no process left")
+    finally:
+        if process.poll() is None:
+            process.kill()
+
+
+def test_the_files_are_what_their_generator_makes():
+    folder = Path(demo_package.__file__).parent
+    chance = random.Random(20260701)
+    assert (folder / "events.csv").read_text().splitlines()[1:] == [
+        ",".join(row) for row in events(chance)
+    ]
+    rows = [registration(chance, number) for number in range(1, 1501)]
+    assert (folder / "registrations.csv").read_text().count("\n") == len(rows) + 1
+    assert (folder / "registrations-messy.csv").read_bytes() == messy(chance)
+
+
+def _answers(port):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/admin/login/", timeout=2) as answer:
+            return answer.status == 200
+    except (OSError, urllib.error.URLError):
+        return False
+
+
+def _marked(mark):
+    """How many living processes carry the mark in their environment."""
+    ((name, value),) = mark.items()
+    wanted = f"{name}={value}".encode()
+    found = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            found += wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+    return found

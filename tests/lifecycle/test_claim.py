@@ -1,0 +1,328 @@
+"""Claim: strict priority, turns over tenants, caps, pauses, and a second look under the lock."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+
+from hubqueue import officers
+from hubqueue.lifecycle.claim import Lane, claim, claim_suspect
+from hubqueue.lifecycle.guard import Claimed
+from hubqueue.lifecycle.run import run
+from hubqueue.models import Job
+from hubqueue.states import State
+from hubqueue.testing import move_clock
+from tests.support.rival import Rival
+from tests.support.rows import KIND, attempt_of, claim_all, image, make_job, now
+
+pytestmark = pytest.mark.django_db
+
+MINUTE = timedelta(minutes=1)
+
+
+def fill(count: int, tenant: str | None = None, **values: Any) -> None:
+    """Due jobs, inserted by one statement."""
+    row = {"queue": "default", "priority": 0, "kind": KIND, "age": 1, **values}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO hubqueue_job (id, kind, queue, priority, tenant_id, payload, state, run_at, attempts,
+                max_attempts, fence, suspect, meta, created_at)
+            SELECT gen_random_uuid(), %(kind)s, %(queue)s, %(priority)s, %(tenant)s, '{}', 'READY',
+                hubqueue_now() - %(age)s * interval '1 second' + n * interval '1 microsecond',
+                0, 3, 0, false, '{}', hubqueue_now()
+            FROM generate_series(1, %(count)s) AS n
+            """,
+            {**row, "count": count, "tenant": tenant},
+        )
+
+
+def take(lane: Lane, room: int = 10, kinds: list[str] | None = None) -> list[Claimed]:
+    return claim(uuid4(), [lane], [room], room, kinds or [KIND], using="default")
+
+
+def test_a_claim_gives_the_job_as_it_is_stored_and_marks_the_row() -> None:
+    worker = uuid4()
+    job = make_job(tenant_id="t", payload={"script": "x"}, meta={"caller": "me"}, dedupe_key="k")
+    (claimed,) = claim_all(worker=worker)
+    job.refresh_from_db()
+    assert (claimed.id, claimed.payload, claimed.meta) == (job.id, job.payload, job.meta)
+    assert (claimed.tenant, claimed.dedupe_key, claimed.attempts) == ("t", "k", 1)
+    assert (job.state, job.attempts, job.claimed_by) == (State.RUNNING, 1, worker)
+    assert (job.fence, job.claimed_at) == (claimed.fence, claimed.claimed_at)
+
+
+def test_what_is_not_due_is_not_claimed() -> None:
+    make_job(run_at=now() + MINUTE)
+    assert claim_all() == []
+
+
+def test_priority_is_strict_inside_a_queue() -> None:
+    for priority in (5, -5, 0, 32767, -32768):
+        fill(2, priority=priority, age=abs(priority))
+    assert [each.priority for each in claim_all()] == [-32768] * 2 + [-5] * 2 + [0] * 2 + [
+        5
+    ] * 2 + [32767] * 2
+
+
+def test_age_decides_inside_a_tenant() -> None:
+    ids = [make_job(run_at=now() - n * MINUTE).id for n in (2, 3, 1)]
+    assert [each.id for each in claim_all()] == [ids[1], ids[0], ids[2]]
+
+
+@pytest.mark.parametrize("small", ["b", "zz", "A", None])
+def test_a_tenant_with_one_job_starts_within_two_claims_of_anothers_hundred_thousand(
+    small: str | None,
+) -> None:
+    fill(20_000, "m", age=3600)
+    lane = Lane("default", 10)
+    take(lane)
+    fill(1, small, age=1)
+    served = [each.tenant for _ in range(2) for each in take(lane)]
+    assert small in served
+
+
+def test_every_tenant_starts_within_tenants_by_batch_and_two_rounds() -> None:
+    with connection.cursor() as cursor:
+        for tenant_count, jobs in ((200, 3),):
+            cursor.execute(
+                """
+                INSERT INTO hubqueue_job (id, kind, queue, priority, tenant_id, payload, state, run_at, attempts,
+                    max_attempts, fence, suspect, meta, created_at)
+                SELECT gen_random_uuid(), %s, 'default', 0, 't' || t, '{}', 'READY', hubqueue_now(), 0, 3, 0,
+                    false, '{}', hubqueue_now()
+                FROM generate_series(1, %s) AS t, generate_series(1, %s) AS n
+                """,
+                [KIND, tenant_count, jobs],
+            )
+    lane = Lane("default", 10)
+    rounds = 200 // 10
+    seen = Counter(each.tenant for _ in range(rounds) for each in take(lane))
+    assert len(seen) == 200
+    assert set(seen.values()) == {1}
+
+
+def test_tenants_without_due_work_take_no_turn() -> None:
+    """A wall of tenants whose jobs are for tomorrow must not keep a due one waiting behind a big one."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO hubqueue_job (id, kind, queue, priority, tenant_id, payload, state, run_at, attempts,
+                max_attempts, fence, suspect, meta, created_at)
+            SELECT gen_random_uuid(), %s, 'default', 0, 'f' || t, '{}', 'READY', hubqueue_now() + interval '1 day',
+                0, 3, 0, false, '{}', hubqueue_now()
+            FROM generate_series(1, 100) AS t
+            """,
+            [KIND],
+        )
+    fill(1000, "a", age=3600)
+    fill(1, "z")
+    lane = Lane("default", 10)
+    served = [each.tenant for _ in range(2) for each in take(lane)]
+    assert "z" in served
+
+
+def test_a_busy_more_urgent_level_does_not_send_the_next_one_back_to_its_start() -> None:
+    for tenant in "abcdefghijklmnopqrst":
+        fill(50, tenant)
+    lane = Lane("default", 5)
+    seen: set[str | None] = set()
+    for _ in range(8):
+        fill(1, "zz", priority=-1)
+        seen |= {each.tenant for each in take(lane, 5)}
+    assert seen == {*"abcdefghijklmnopqrst", "zz"}
+
+
+def test_a_claim_uses_all_its_room_while_anything_is_due() -> None:
+    fill(3, "a")
+    fill(100, "b")
+    fill(2, None)
+    assert Counter(each.tenant for each in take(Lane("default", 50), 50)) == {
+        "a": 3,
+        "b": 45,
+        None: 2,
+    }
+
+
+def test_the_installations_own_work_has_a_turn_like_a_tenant() -> None:
+    fill(100, None, age=100)
+    fill(5, "a")
+    counts = Counter(each.tenant for each in take(Lane("default", 6), 6))
+    assert counts["a"] == 3
+
+
+def test_lanes_are_served_in_their_order_each_within_its_room() -> None:
+    for queue in ("default", "mail", "leads"):
+        fill(10, queue=queue)
+    lanes = [Lane("mail", 2), Lane("default", 9), Lane("leads", 9)]
+    found = claim(uuid4(), lanes, [2, 9, 9], 8, [KIND], using="default")
+    assert [each.queue for each in found] == ["mail"] * 2 + ["default"] * 6
+
+
+def test_a_lane_without_room_is_passed_over() -> None:
+    fill(2)
+    assert claim(uuid4(), [Lane("default", 5)], [0], 5, [KIND], using="default") == []
+    assert claim(uuid4(), [Lane("default", 5)], [5], 0, [KIND], using="default") == []
+
+
+def test_a_capped_lane_does_not_keep_others_waiting() -> None:
+    fill(5000, queue="mail")
+    fill(10, queue="default")
+    lanes = [Lane("mail", 1), Lane("default", 10)]
+    found = claim(uuid4(), lanes, [1, 10], 10, [KIND], using="default")
+    assert Counter(each.queue for each in found) == {"mail": 1, "default": 9}
+
+
+@pytest.mark.parametrize(
+    ("scope", "value"), [("queue", "default"), ("kind", KIND), ("tenant", "t")]
+)
+def test_what_is_paused_is_passed_over_until_it_is_resumed(scope: str, value: str) -> None:
+    paused = make_job(tenant_id="t")
+    other = make_job(kind="sample.mailed", queue="mail", tenant_id="u")
+    officers.pause(scope, value, actor="pat", reason="test")
+    for _ in range(2):
+        assert [each.id for each in claim_all(queues=["default", "mail"])] in ([other.id], [])
+    assert Job.objects.get(pk=paused.id).attempts == 0
+    officers.resume(scope, value, actor="pat", reason="test")
+    assert [each.id for each in claim_all(queues=["default", "mail"])] == [paused.id]
+
+
+def test_a_paused_tenant_leaves_the_others_and_the_installations_own_work_alone() -> None:
+    fill(20, "t", age=100)
+    fill(3, "u")
+    fill(3, None)
+    officers.pause("tenant", "t", actor="pat", reason="test")
+    assert Counter(each.tenant for each in claim_all()) == {"u": 3, None: 3}
+
+
+def test_a_pause_ends_by_itself_at_its_moment() -> None:
+    make_job()
+    officers.pause("queue", "default", actor="pat", reason="test", until=now() + MINUTE)
+    assert claim_all() == []
+    with move_clock(2 * MINUTE):
+        assert len(claim_all()) == 1
+
+
+def test_what_runs_goes_on_when_it_is_paused() -> None:
+    make_job()
+    (claimed,) = claim_all()
+    officers.pause("kind", KIND, actor="pat", reason="test")
+    assert run(attempt_of(claimed)).state == State.SUCCEEDED  # type: ignore[union-attr]
+
+
+def test_a_kind_nobody_knows_stays_untouched() -> None:
+    unknown = make_job(kind="sample.gone")
+    before = image(unknown.id)
+    known = make_job()
+    assert [each.id for each in claim_all()] == [known.id]
+    assert image(unknown.id) == before
+
+
+def test_suspects_are_left_to_whoever_runs_them_alone() -> None:
+    suspect = make_job(suspect=True)
+    assert claim_all() == []
+    claimed = claim_suspect(uuid4(), ["default"], [KIND], using="default")
+    assert claimed is not None
+    assert (claimed.id, claimed.suspect, claimed.attempts) == (suspect.id, True, 1)
+    assert claim_suspect(uuid4(), ["default"], [KIND], using="default") is None
+
+
+@pytest.mark.parametrize(
+    ("scope", "value"), [("queue", "default"), ("kind", KIND), ("tenant", "t")]
+)
+def test_a_paused_suspect_waits_too(scope: str, value: str) -> None:
+    make_job(suspect=True, tenant_id="t")
+    officers.pause(scope, value, actor="pat", reason="test")
+    assert claim_suspect(uuid4(), ["default"], [KIND], using="default") is None
+    officers.resume(scope, value, actor="pat", reason="test")
+    assert claim_suspect(uuid4(), ["default"], ["sample.other"], using="default") is None
+    assert claim_suspect(uuid4(), ["mail"], [KIND], using="default") is None
+    assert claim_suspect(uuid4(), ["default"], [KIND], using="default") is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_claims_at_once_get_different_jobs() -> None:
+    fill(20, "a")
+    fill(20, "b")
+    with Rival() as one, Rival() as two:
+        one.begin()
+        first = one.do(lambda: claim_all(15))
+        two.begin()
+        second = two.do(lambda: claim_all(15))
+        third = claim_all(15)
+        one.commit()
+        two.commit()
+    ids = [each.id for each in (*first, *second, *third)]
+    assert len(ids) == len(set(ids)) == 40
+
+
+@pytest.fixture
+def stop() -> Iterator[UUID]:
+    """A row at which a claim of the role ``stopper`` stops, after it was found and before it is locked.
+
+    A row security policy is asked between the two; for this row it waits for an advisory lock.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            CREATE FUNCTION stop_at(id uuid) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+                IF id = '00000000-0000-7000-8000-000000000000' THEN
+                    PERFORM pg_advisory_xact_lock_shared(4711);
+                END IF;
+                RETURN true;
+            END $$;
+            DROP ROLE IF EXISTS stopper;
+            CREATE ROLE stopper;
+            GRANT SELECT, UPDATE ON hubqueue_job, hubqueue_pause TO stopper;
+            ALTER TABLE hubqueue_job ENABLE ROW LEVEL SECURITY;
+            CREATE POLICY stop ON hubqueue_job TO stopper USING (stop_at(id));
+            SELECT pg_advisory_lock(4711);
+            """
+        )
+    yield UUID("00000000-0000-7000-8000-000000000000")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT pg_advisory_unlock_all();
+            DROP POLICY stop ON hubqueue_job;
+            ALTER TABLE hubqueue_job DISABLE ROW LEVEL SECURITY;
+            DROP FUNCTION stop_at;
+            REVOKE ALL ON hubqueue_job, hubqueue_pause FROM stopper;
+            DROP ROLE stopper;
+            """
+        )
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("tenant", ["t", None])
+@pytest.mark.parametrize("change", ["parked", "cancelled", "later", "claimed"])
+def test_a_row_that_changes_between_being_found_and_being_locked_is_left_alone(
+    change: str, tenant: str | None, stop: UUID
+) -> None:
+    others = {make_job(tenant_id=tenant, run_at=now() - 2 * MINUTE).id for _ in range(2)}
+    make_job(tenant_id=tenant, id=stop)
+    taken: set[UUID] = {stop}
+
+    def alter() -> None:
+        if change == "parked":
+            officers.park(stop, actor="pat", reason="test")
+        elif change == "cancelled":
+            officers.cancel(stop, actor="pat", reason="test")
+        elif change == "later":
+            Job.objects.filter(pk=stop).update(run_at=now() + MINUTE)
+        else:
+            taken.update(each.id for each in claim_all(3))
+
+    with Rival() as claimer, Rival() as officer:
+        claimer.do(lambda: connection.cursor().execute("SET ROLE stopper"))
+        found = claimer.start(lambda: claim_all(3))
+        claimer.until_blocked()
+        officer.do(alter)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(4711)")
+        assert {each.id for each in found.result(30)} == others - taken
+    assert Job.objects.get(pk=stop).attempts == (1 if change == "claimed" else 0)

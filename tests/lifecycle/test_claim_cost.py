@@ -1,0 +1,112 @@
+"""What a claim costs: bounded by its batch, not by what waits for later, what is finished, or who has work."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection, transaction
+
+from hubqueue import officers
+from hubqueue.models import Job
+from tests.support.rows import KIND
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+CLAIM = "SELECT * FROM hubqueue_claim(%s, %s, %s, %s, %s, %s)"
+QUEUES = [f"q{n}" for n in range(20)]
+BATCH = 10
+
+
+@pytest.fixture
+def crowded() -> Iterator[None]:
+    """500,000 future, 500,000 finished and 1,000 due rows over 20 queues and 5,000 tenants; 3 queues paused."""
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE hubqueue_job SET (autovacuum_enabled = off)")
+        for count, state, run_at in (
+            (500_000, "READY", "interval '30 days'"),
+            (500_000, "SUCCEEDED", "interval '-1 day'"),
+            (1_000, "READY", "interval '-1 minute'"),
+        ):
+            cursor.execute(
+                f"""
+                INSERT INTO hubqueue_job (id, kind, queue, priority, tenant_id, payload, state, run_at, attempts,
+                    max_attempts, fence, suspect, meta, created_at, finished_at)
+                SELECT gen_random_uuid(), %s, 'q' || n %% 20, 0, 't' || n %% 5000, '{{}}', %s,
+                    hubqueue_now() + {run_at} + n * interval '1 microsecond', 0, 3, 0, false, '{{}}', hubqueue_now(),
+                    CASE WHEN %s = 'SUCCEEDED' THEN hubqueue_now() END
+                FROM generate_series(1, %s) AS n
+                """,
+                [KIND, state, state, count],
+            )
+    for queue in QUEUES[:3]:
+        officers.pause("queue", queue, actor="pat", reason="test")
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE hubqueue_job CASCADE")
+        cursor.execute("ALTER TABLE hubqueue_job RESET (autovacuum_enabled)")
+
+
+def claim_and_measure(queues: list[str], turn: str = "") -> tuple[int, int, float]:
+    """Rows claimed, blocks touched and milliseconds of one claim, as the server counts them."""
+    cap = [BATCH] * len(queues)
+    arguments = [uuid4(), queues, cap, BATCH, [KIND], [turn] * len(queues)]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {CLAIM}", arguments)
+        ((plan,),) = cursor.fetchall()
+    top: dict[str, Any] = plan[0]["Plan"]
+    blocks = top["Shared Hit Blocks"] + top["Shared Read Blocks"]
+    return top["Actual Rows"], blocks, top["Actual Total Time"]
+
+
+def sequential_scans() -> int:
+    """Sequential scans of the job table in this session's transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT seq_scan FROM pg_stat_xact_user_tables WHERE relname = 'hubqueue_job'"
+        )
+        (found,) = cursor.fetchone()
+    return int(found)
+
+
+@pytest.mark.timeout(300)
+def test_a_claim_among_a_million_rows_walks_no_table_and_touches_few_blocks(crowded: None) -> None:
+    for statistics in ("none", "fresh"):
+        if statistics == "fresh":
+            with connection.cursor() as cursor:
+                cursor.execute("ANALYZE hubqueue_job")
+        with transaction.atomic():
+            before = sequential_scans()
+            costs = [claim_and_measure(QUEUES[n:] + QUEUES[:n]) for n in range(3, 15)]
+            assert sequential_scans() == before
+            transaction.set_rollback(True)
+        assert [rows for rows, _, _ in costs] == [BATCH] * len(costs)
+        _, blocks, milliseconds = sorted(costs, key=lambda cost: cost[1])[len(costs) // 2]
+        assert blocks < 1500
+        assert milliseconds < 50
+    Job.objects.due().delete()
+    costs = [claim_and_measure(QUEUES) for _ in range(3)]
+    assert [rows for rows, _, _ in costs] == [0, 0, 0]
+    assert max(blocks for _, blocks, _ in costs[1:]) < 20 * len(QUEUES), "an idle worker asks often"
+
+
+def test_the_statements_use_their_indexes() -> None:
+    """The plan of every query inside the claim, as auto_explain sees it."""
+    notices: list[str] = []
+    connection.ensure_connection()
+    connection.connection.add_notice_handler(lambda said: notices.append(said.message_primary))
+    with connection.cursor() as cursor:
+        cursor.execute("LOAD 'auto_explain'")
+        cursor.execute(
+            "SET auto_explain.log_min_duration = 0; SET auto_explain.log_nested_statements = on;"
+            "SET client_min_messages = log"
+        )
+        cursor.execute(CLAIM, [uuid4(), ["default"], [5], 5, [KIND], [""]])
+        cursor.execute("RESET client_min_messages; RESET auto_explain.log_min_duration")
+    plans = "\n".join(notices)
+    scans = re.findall(
+        r"(Seq Scan|Index Scan|Index Only Scan|Bitmap Heap Scan)[^\n]* on hubqueue_job", plans
+    )
+    assert scans
+    assert {scan.split(" using")[0] for scan in scans} <= {"Index Scan", "Index Only Scan"}
