@@ -10,7 +10,7 @@ from hubqueue.lifecycle import settle as verdicts
 from hubqueue.lifecycle.connections import begin, discard, is_connection_loss
 from hubqueue.lifecycle.owed import Owed
 from hubqueue.lifecycle.run import Attempt, answer_of, interrupted, judge, lost_in_commit
-from hubqueue.lifecycle.settle import Settled, Verdict, settle_all
+from hubqueue.lifecycle.settle import Settled, Verdict, settle_within
 from hubqueue.lifecycle.transactional import shield_hooks
 from hubqueue.lifecycle.work import abandon_of
 
@@ -44,7 +44,7 @@ def run_together(attempts: Sequence[Attempt], call: Call) -> list[Settled | Owed
             found = call(lambda: [_verdict(attempt, using) for attempt in attempts])
             with connections[using].cursor() as cursor:
                 cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-            settled = settle_all(
+            settled = settle_within(
                 [
                     (attempt.claimed, verdict)
                     for attempt, verdict in zip(attempts, found, strict=True)

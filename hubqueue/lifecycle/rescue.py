@@ -6,8 +6,6 @@ from datetime import datetime, timedelta
 from time import monotonic
 from uuid import UUID
 
-from django.db import transaction
-
 from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.lifecycle import settle as verdicts
 from hubqueue.lifecycle.database import connection, interval
@@ -56,14 +54,9 @@ def rescue(
             claimed, work, started=started, alone=alone, timed_out=job.id in timed_out, now=now
         )
         try:
-            with transaction.atomic(using=using):
-                settled = settle(
-                    claimed,
-                    verdict,
-                    using=using,
-                    abandon=abandon_of(work, using=using),
-                    patience=SHORT,
-                )
+            settled = settle(
+                claimed, verdict, using=using, abandon=abandon_of(work, using=using), patience=SHORT
+            )
         except (LeaseLost, RowBusy):
             continue
         rescued.append(settled)
