@@ -1,12 +1,30 @@
 """What was asked for on the command line."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench import installs
 
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text}")
+    return number
+
+
+NUMBERS: tuple[tuple[str, Callable[[str], float], float | None, str], ...] = (
+    ("repeat", _positive, 3, "runs per figure"),
+    ("jobs", _positive, None, "jobs of a run; each case has its usual number"),
+    ("rows", _positive, 1_000_000, "rows beside them"),
+    ("seconds", float, 30, "of what is timed"),
+    ("concurrency", _positive, None, "instead of each system's best setting"),
+    ("writers", _positive, 32, "processes of doorbell"),
+    ("crash-wait", float, 45, "seconds of patience after a kill"),
+    ("patience", float, 300, "seconds before a run has failed"),
+)
 PEERS = ("procrastinate", "pgqueuer", "django-tasks-db")
 
 
@@ -27,55 +45,43 @@ class Options:
     json: Path | None = None
 
 
-def parse(arguments: Sequence[str], alone: Sequence[str] = ()) -> Options:
-    """Read the arguments; exits with a sentence when they make no sense."""
+def parser(alone: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Every option, and every case with its line."""
     from bench.cases import CASES
 
     listed = "\n".join(f"  {name:<18}{case.title}" for name, case in CASES.items())
-    parser = argparse.ArgumentParser(
+    made = argparse.ArgumentParser(
         prog="./dev bench",
         description="Measure hubqueue beside other queues. docs/bench.md tells how to read it.",
         epilog=f"cases:\n{listed}\nby themselves: {', '.join(alone)}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("cases", nargs="+", metavar="CASE", help="names of cases, or all")
-    parser.add_argument(
+    made.add_argument("cases", nargs="+", metavar="CASE", help="names of cases, or all")
+    made.add_argument(
         "--peers",
         default=",".join(PEERS),
         help=f"out of {', '.join(installs.names()[1:])}; none for hubqueue alone (%(default)s)",
     )
-    parser.add_argument("--repeat", type=_positive, default=3, help="runs per figure (3)")
-    parser.add_argument("--jobs", type=_positive, help="jobs of a run (each case has its own)")
-    parser.add_argument(
-        "--rows", type=_positive, default=1_000_000, help="rows beside them (1000000)"
-    )
-    parser.add_argument("--seconds", type=float, default=30, help="for what is timed (30)")
-    parser.add_argument(
-        "--concurrency", type=_positive, help="instead of each system's best setting"
-    )
-    parser.add_argument("--writers", type=_positive, default=32, help="processes of doorbell (32)")
-    parser.add_argument("--crash-wait", type=float, default=45, help="patience after a kill (45 s)")
-    parser.add_argument(
-        "--patience", type=float, default=300, help="before a run has failed (300 s)"
-    )
-    parser.add_argument(
-        "--json", type=Path, help="write {case: {system: figures}} here, adding to it"
-    )
-    given = vars(parser.parse_args(arguments))
+    for name, kind, usual, meaning in NUMBERS:
+        shown = "" if usual is None else f" ({usual})"
+        made.add_argument(f"--{name}", type=kind, default=usual, help=meaning + shown)
+    made.add_argument("--json", type=Path, help="add {case: {system: figures}} to this file")
+    return made
+
+
+def parse(arguments: Sequence[str], alone: Sequence[str] = ()) -> Options:
+    """Read the arguments; exits with a sentence when they make no sense."""
+    from bench.cases import CASES
+
+    reader = parser(alone)
+    given = vars(reader.parse_args(arguments))
     given["cases"] = tuple(CASES) if given["cases"] == ["all"] else tuple(given["cases"])
     given["peers"] = tuple(name for name in given["peers"].split(",") if name not in ("", "none"))
     for name in given["cases"]:
         if name not in CASES:
             known = ", ".join([*CASES, *alone])
-            parser.error(f"expected a case out of {known}, got {name!r}.")
+            reader.error(f"expected a case out of {known}, got {name!r}.")
     for name in given["peers"]:
         if name not in installs.names()[1:]:
-            parser.error(f"expected peers out of {', '.join(installs.names()[1:])}, got {name!r}.")
+            reader.error(f"expected peers out of {', '.join(installs.names()[1:])}, got {name!r}.")
     return Options(**given)
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number

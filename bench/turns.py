@@ -27,6 +27,8 @@ def measure(options: Options) -> int:
     with started() as server, ExitStack() as closing:
         print(_about(server), file=sys.stderr)
         systems = _open(options, server, closing)
+        if "hubqueue" not in systems:
+            return 1
         for name in options.cases:
             results[name] = _take_turns(CASES[name], systems, options)
             if options.json:
@@ -45,8 +47,8 @@ def _open(options: Options, server: Server, closing: ExitStack) -> dict[str, Sys
             systems[name] = System(name, server)
             closing.callback(systems[name].close)
             print(f"{name}: {systems[name].facts['setting']}", file=sys.stderr)
-        except Skipped as skipped:
-            print(f"{name}: {skipped}", file=sys.stderr)
+        except (Skipped, Broken) as reason:
+            print(f"{name} is left out: {reason}", file=sys.stderr)
     return systems
 
 

@@ -137,8 +137,8 @@ class Handler(Generic[P]):
         """Register what lets go of things the run had taken outside its row.
 
         Runs when a job is given up for good (dead letter, cancel), in that move's transaction, inside a
-        savepoint: a hook that raises is rolled back and recorded, the move stands. The job's arguments are
-        in ``job.arguments()``-free form: read them from ``job.claimed.payload``.
+        savepoint: a hook that raises is rolled back and recorded, the move stands. The arguments are in
+        ``job.claimed.payload``, as JSON. The job runs no more, so ``job.transaction()`` raises ``LeaseLost``.
         """
         self.abandon_hook = hook
         return hook

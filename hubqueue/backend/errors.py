@@ -35,3 +35,9 @@ class Abandoned(HubqueueError):
     """The job was given up, and what its attempts raised is not kept any more."""
 
     code = "abandoned"
+
+
+class FunctionFailed(HubqueueError):
+    """What receivers of ``task_finished`` find as the current exception: places, class and code, no message."""
+
+    code = "function_failed"

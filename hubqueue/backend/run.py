@@ -18,10 +18,12 @@ from hubqueue.backend.compat import (
     AnyTask,
     TaskContext,
     TaskResultDoesNotExist,
+    TaskResultStatus,
     task_backends,
     task_finished,
     task_started,
 )
+from hubqueue.backend.errors import FunctionFailed
 from hubqueue.conf import conf
 from hubqueue.errors import TimedOut
 
@@ -110,7 +112,20 @@ def _tell_finished(job_id: UUID) -> None:
         result = results.read(job_id)
     except TaskResultDoesNotExist:
         return  # a function this code does not have: there is nothing Django could be told about
-    task_finished.send_robust(_sender(result), task_result=result)
+    if result.status != TaskResultStatus.FAILED:
+        task_finished.send_robust(_sender(result), task_result=result)
+        return
+    try:
+        raise FunctionFailed(_reason(result)) from None
+    except FunctionFailed as failed:
+        # Django's own receiver logs the exception being handled. What the function raised may quote rows.
+        failed.__context__ = None
+        task_finished.send_robust(_sender(result), task_result=result)
+
+
+def _reason(result: AnyResult) -> str:
+    last = result.errors[-1] if result.errors else None
+    return (last.traceback or last.exception_class_path) if last else "no reason is kept"
 
 
 def _sender(result: AnyResult) -> type:

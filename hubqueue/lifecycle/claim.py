@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -11,14 +12,23 @@ from hubqueue.lifecycle.guard import Claimed
 from hubqueue.lifecycle.sql import sql
 from hubqueue.signals import job_claimed
 
+# A look without floors is made after so many times of what the last one took: at most 3 % of the time.
+FULL_LOOK_SHARE = 30
+
 
 @dataclass(slots=True)
 class Lane:
-    """A queue as one worker serves it: how many of its jobs may run here, and which tenant was served last."""
+    """A queue as one worker serves it: how many of its jobs may run here, which tenant was served last.
+
+    ``floors`` says per priority where the oldest due job was at the last claim: the next one looks no further
+    back, except now and then (``full_look_at``, on the process's clock), for jobs that were dated back.
+    """
 
     queue: str
     cap: int
     last_tenant: str = ""
+    floors: dict[str, str] = field(default_factory=dict)
+    full_look_at: float = 0.0
 
 
 def claim(
@@ -35,6 +45,9 @@ def claim(
     Inside a lane: priority (strict), turns over tenants from ``lane.last_tenant`` on, then age. Remembers
     the tenant served last in the lane. What is paused, and suspects, are passed over.
     """
+    started = monotonic()
+    full = {lane.queue for lane in lanes if started >= lane.full_look_at}
+    floors = {lane.queue: lane.floors for lane in lanes if lane.queue not in full}
     with connection(using).cursor() as cursor:
         cursor.execute(
             sql("claim"),
@@ -45,13 +58,18 @@ def claim(
                 total,
                 list(kinds),
                 [lane.last_tenant for lane in lanes],
+                json.dumps(floors),
             ],
         )
         rows = cursor.fetchall()
-    found = [_claimed(columns) for *columns, _ in rows]
-    turns = {each.queue: turn for each, (*_, turn) in zip(found, rows, strict=True)}
+    took = monotonic() - started
+    found = [_claimed(columns) for *columns, _, _ in rows]
+    answers = {each.queue: row[-2:] for each, row in zip(found, rows, strict=True)}
     for lane in lanes:
-        lane.last_tenant = turns.get(lane.queue, lane.last_tenant)
+        if lane.queue in full:
+            lane.full_look_at = started + took * FULL_LOOK_SHARE
+        if lane.queue in answers:
+            _remember(lane, *answers[lane.queue], full=lane.queue in full)
     return _told(found)
 
 
@@ -66,6 +84,11 @@ def claim_suspect(
         rows = cursor.fetchall()
     found = _told([_claimed(columns) for columns in rows])
     return found[0] if found else None
+
+
+def _remember(lane: Lane, turn: str, floors: str, *, full: bool) -> None:
+    lane.last_tenant = turn
+    lane.floors = json.loads(floors) if full else lane.floors | json.loads(floors)
 
 
 def _claimed(columns: Sequence[Any]) -> Claimed:

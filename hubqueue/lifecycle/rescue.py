@@ -99,32 +99,35 @@ class Sweep:
     """Looks for workers that are gone: lease passed, row missing, or no session left (seen twice).
 
     One object per supervisor: it remembers who had no session at the last look. ``apart`` is how long a
-    session must be missing; ``calm`` is how long the server and our own session must have been up before
-    anything is taken from anybody: after an outage the living renew first.
+    session must be missing with no renewal of the lease in between: a child that cannot connect, because a
+    handler holds the interpreter's lock, lives as long as its supervisor renews for it. ``calm`` is how long
+    the server and our own session must have been up before anything is taken from anybody: after an outage
+    the living renew first.
     """
 
     using: str
     apart: timedelta
     calm: timedelta
     find_work: FindWork = field(default=lambda kind: None)
-    _missing_since: dict[UUID, float] = field(default_factory=dict)
+    _missing_since: dict[UUID, tuple[float, datetime | None]] = field(default_factory=dict)
 
     def once(self) -> list[Settled]:
         """One look. Answers what was rescued."""
         now = monotonic()
-        silent: dict[UUID, float] = {}
+        silent: dict[UUID, tuple[float, datetime | None]] = {}
         rescued: list[Settled] = []
-        for worker, lease_passed, no_session, solo in self._suspected():
+        for worker, lease_passed, no_session, solo, lease in self._suspected():
             if lease_passed:
                 rescued += self._take(worker, "lease", solo)
             elif no_session:
-                silent[worker] = self._missing_since.get(worker, now)
-                if now - silent[worker] >= self.apart.total_seconds():
+                since, renewed = self._missing_since.get(worker, (now, lease))
+                silent[worker] = (since if renewed == lease else now, lease)
+                if now - silent[worker][0] >= self.apart.total_seconds():
                     rescued += self._take(worker, "session", solo)
         self._missing_since = silent
         return rescued
 
-    def _suspected(self) -> list[tuple[UUID, bool, bool, bool]]:
+    def _suspected(self) -> list[tuple[UUID, bool, bool, bool, datetime | None]]:
         with connection(self.using).cursor() as cursor:
             cursor.execute(sql("gone_workers"), {"calm": interval(self.calm)})
             return list(cursor.fetchall())

@@ -157,7 +157,7 @@ class Loop:
 
     def _stay_known(self) -> None:
         """The session and the row by which others know that we live: also with every slot at work, and to the end."""
-        if self.bell.tend():
+        if self.bell.tend() or self.bell.rang():
             self.pace.now()
         if self._forgotten:
             self._register()
@@ -166,8 +166,6 @@ class Loop:
         self.pace.slowest = (
             conf().poll_every if self.bell.listening else conf().poll_without_listen
         ).total_seconds()
-        if self.bell.rang():
-            self.pace.now()
         if self.pace.left > 0 or self.intake.slots <= 0 or not self._ready():
             return
         claimed = self._claim()

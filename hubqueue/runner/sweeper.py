@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import timedelta
 from queue import Empty, SimpleQueue
 from uuid import UUID
 
@@ -11,6 +12,8 @@ from hubqueue.lifecycle.workers import held_by, remove
 from hubqueue.models import Job
 from hubqueue.querysets import Now
 from hubqueue.registry import registry
+
+SLACK = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class Sweeper:
         self._using = using
         self._deaths: SimpleQueue[Death] = SimpleQueue()
         self._sweep = Sweep(
-            using, apart=conf().rescue_every, calm=conf().renew_every, find_work=registry.find
+            using, apart=_beyond_a_renewal(), calm=conf().renew_every, find_work=registry.find
         )
         self.suspects_due = 0
         self.idle = False
@@ -86,3 +89,8 @@ class Sweeper:
         )
         if not held_by([death.worker], using=self._using):
             remove(death.worker, using=self._using)
+
+
+def _beyond_a_renewal() -> timedelta:
+    """Longer than a living supervisor can go without renewing (its rounds are jittered by a tenth)."""
+    return max(conf().rescue_every, conf().renew_every * 1.1 + SLACK)

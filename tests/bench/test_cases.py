@@ -12,7 +12,7 @@ from bench import installs, report
 from bench.cases import CASES, floor, idle, memory, snapshot
 from bench.commandline import Options
 from bench.errors import Skipped
-from bench.server import Server, started
+from bench.server import started
 from bench.system import System
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -20,14 +20,8 @@ TINY = Options(cases=(), jobs=60, rows=500, seconds=0.5, writers=2, crash_wait=6
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with started() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def hubqueue(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    with pytest.MonkeyPatch.context() as patch:
+def hubqueue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    with pytest.MonkeyPatch.context() as patch, started() as server:
         patch.setattr(installs, "HOME", tmp_path_factory.mktemp("bench"))
         system = System("hubqueue", server)
         yield system
@@ -58,13 +52,12 @@ def test_every_loop_of_the_floor_completes_jobs(hubqueue: System, label: str) ->
     assert case.run(hubqueue, TINY, case.variants[label])["rate"] > 0
 
 
-def test_the_command_prints_a_table_and_adds_to_the_file(server: Server, tmp_path: Path) -> None:
+def test_the_command_prints_a_table_and_adds_to_the_file(tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
     asked = ["enqueue", "effect", "--peers", "none", "--repeat", "2", "--jobs", "30"]
     done = subprocess.run(
         [sys.executable, "-m", "bench", *asked, "--json", str(path)],
-        env=installs.environment("hubqueue")
-        | {"BENCH_HOME": str(tmp_path), "BENCH_DATABASE_URL": server.url},
+        env=installs.environment("hubqueue") | {"BENCH_HOME": str(tmp_path)},
         cwd=installs.CHECKOUT,
         capture_output=True,
         text=True,

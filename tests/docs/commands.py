@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from django.core.management import get_commands, load_command_class
 
+from bench import commandline as bench
 from tests.conftest import CHECKOUT
 
 OURS = ("hubqueue", "leads", "config")
@@ -20,10 +21,7 @@ def parser(name: str) -> ArgumentParser:
 
 def options() -> set[str]:
     """Every long option of our commands and the verbs below them, of ./dev and of the bench."""
-    found = {
-        "--all",
-        *re.findall(r'"(--[a-z-]+)"', (CHECKOUT / "bench/commandline.py").read_text()),
-    }
+    found = {"--all", *_options(bench.parser())}
     for name, app in get_commands().items():
         if str(app).startswith(OURS):
             found.update(_options(parser(name)))

@@ -235,6 +235,14 @@ def test_the_exemption_generates_no_leads(event):
     assert walk_all().summary.claimed == 0
 
 
+def test_exempted_registrations_are_found_by_the_next_walk_of_their_event(event):
+    services.create_rule(name="everybody", on_create=True)
+    imports.import_registrations(file_of(GOOD.format(n=1)), arm_leads=False)
+    services.register(event, name="B", phone="2", sale_order_id="S1")
+    walk_all()
+    assert Lead.objects.get().registrations == 2
+
+
 def test_a_tenant_sees_its_own_events_only(event):
     theirs = make_event(code="K1", tenant_id="t1")
     imports.import_registrations(file_of(GOOD.format(n=1)), tenant="t1")

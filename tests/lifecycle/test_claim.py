@@ -155,6 +155,42 @@ def test_the_installations_own_work_has_a_turn_like_a_tenant() -> None:
     assert counts["a"] == 3
 
 
+def test_a_job_dated_back_behind_the_floor_is_found_by_the_next_full_look() -> None:
+    fill(20, age=60)
+    lane = Lane("default", 5)
+    take(lane, 5)
+    assert lane.floors.keys() == {"0"}
+    dated_back = make_job(run_at=now() - timedelta(days=1))
+    lane.full_look_at = float("inf")
+    assert dated_back.id not in {each.id for each in take(lane, 5)}
+    lane.full_look_at = 0.0
+    assert take(lane, 5)[0].id == dated_back.id
+    assert 0.0 < lane.full_look_at < float("inf")
+
+
+def test_a_new_more_urgent_priority_is_seen_with_floors_too() -> None:
+    fill(20, priority=0)
+    fill(20, priority=7)
+    lane = Lane("default", 5)
+    take(lane, 25)
+    lane.full_look_at = float("inf")
+    for priority in (-5, 3):
+        fill(1, priority=priority)
+        assert take(lane, 1)[0].priority == priority
+    assert take(lane, 1)[0].priority == 7
+
+
+def test_floors_never_hide_what_was_enqueued_since() -> None:
+    lane = Lane("default", 5)
+    for tenant in ("b", "a", None, "c"):
+        fill(12, tenant)
+        take(lane, 5)
+        lane.full_look_at = float("inf")
+    while take(lane, 5):
+        pass
+    assert not Job.objects.due().exists()
+
+
 def test_lanes_are_served_in_their_order_each_within_its_room() -> None:
     for queue in ("default", "mail", "leads"):
         fill(10, queue=queue)

@@ -9,7 +9,10 @@ import pytest
 from django.db import connection, transaction
 
 from hubqueue import officers
+from hubqueue.lifecycle.claim import Lane, claim
+from hubqueue.lifecycle.settle import settle_all, succeed
 from hubqueue.models import Job
+from tests.support.rival import Rival
 from tests.support.rows import KIND
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -89,6 +92,70 @@ def test_a_claim_among_a_million_rows_walks_no_table_and_touches_few_blocks(crow
     costs = [claim_and_measure(QUEUES) for _ in range(3)]
     assert [rows for rows, _, _ in costs] == [0, 0, 0]
     assert max(blocks for _, blocks, _ in costs[1:]) < 20 * len(QUEUES), "an idle worker asks often"
+
+
+def blocks_of(lane: Lane) -> int:
+    """Blocks of the job table and its indexes that one claim of the lane and its settle touch."""
+    before = _touched()
+    found = claim(uuid4(), [lane], [BATCH], BATCH, [KIND], using="default")
+    settle_all([(each, succeed()) for each in found], using="default")
+    assert len(found) == BATCH
+    return _touched() - before
+
+
+def _touched() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_force_next_flush()")
+        cursor.execute(
+            "SELECT heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read"
+            " FROM pg_statio_user_tables WHERE relname = 'hubqueue_job'"
+        )
+        ((found,),) = cursor.fetchall()
+    return int(found)
+
+
+def fill(count: int, kind: str = KIND, tenants: int = 1) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO hubqueue_job (id, kind, queue, priority, tenant_id, payload, state, run_at, attempts,
+                max_attempts, fence, suspect, meta, created_at)
+            SELECT gen_random_uuid(), %s, 'default', 0, 't' || n %% %s, '{}', 'READY',
+                hubqueue_now() - interval '1 minute' + n * interval '1 microsecond', 0, 3, 0, false, '{}',
+                hubqueue_now()
+            FROM generate_series(1, %s) AS n
+            """,
+            [kind, tenants, count],
+        )
+
+
+@pytest.mark.parametrize("tenants", [1, 200])
+def test_a_claim_stays_as_cheap_while_somebody_holds_an_old_snapshot(tenants: int) -> None:
+    fill(6_000, tenants=tenants)
+    with Rival() as holder, connection.cursor() as cursor:
+        holder.begin()
+        holder.do(
+            lambda: connection.cursor().execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        )
+        holder.do(Job.objects.exists)
+        lane = Lane("default", BATCH)
+        blocks_of(lane)
+        cursor.execute("SELECT 1")
+        costs = []
+        for _ in range(500):
+            lane.full_look_at = float("inf")
+            costs.append(blocks_of(lane))
+    first, last = sorted(costs[:50])[25], sorted(costs[-50:])[25]
+    assert last < 2 * first
+
+
+def test_a_wall_of_rows_of_an_unknown_or_paused_kind_is_walked_once() -> None:
+    fill(20_000, kind="sample.unknown")
+    fill(500)
+    lane = Lane("default", BATCH)
+    full = blocks_of(lane)
+    lane.full_look_at = float("inf")
+    assert blocks_of(lane) < full - 500
 
 
 def test_the_statements_use_their_indexes() -> None:

@@ -105,7 +105,9 @@ class Hub:
         for _ in range(2):
             if self._session is None or self._session.closed:
                 address = self.url.partition("?pgbouncer")[0]
-                self._session = psycopg.connect(address, autocommit=True, row_factory=dict_row)
+                self._session = psycopg.connect(
+                    address, autocommit=True, row_factory=dict_row, prepare_threshold=None
+                )
             try:
                 cursor = self._session.execute(statement.encode(), parameters)
                 return cursor.fetchall() if cursor.description else []

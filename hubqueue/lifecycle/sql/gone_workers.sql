@@ -6,7 +6,8 @@ SELECT
     coalesce(worker.sessions_visible, false) AND NOT EXISTS (
         SELECT 1 FROM pg_stat_activity AS session WHERE session.application_name = 'hubqueue-' || holder.claimed_by
     ) AS no_session,
-    coalesce(worker.solo, false) AS solo
+    coalesce(worker.solo, false) AS solo,
+    worker.lease_until
 FROM (SELECT DISTINCT claimed_by FROM hubqueue_job WHERE state = 'RUNNING') AS holder
 LEFT JOIN hubqueue_worker AS worker ON worker.id = holder.claimed_by
 WHERE clock_timestamp() - pg_postmaster_start_time() > %(calm)s::interval

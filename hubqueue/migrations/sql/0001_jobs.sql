@@ -10,12 +10,14 @@ CREATE FUNCTION hubqueue_fence() RETURNS bigint LANGUAGE sql VOLATILE AS $$
 $$;
 
 -- Claims up to total due jobs for worker: lane by lane, priority by priority (strict), turns over tenants, then age.
--- rooms[i] bounds lanes[i]; turns[i] is the tenant that was served last there ('' = the installation's own work).
--- next_turn tells the caller what to pass as turns[i] next time, place is the order of the answer. Every query below
+-- rooms[i] bounds lanes[i]; turns[i] is the tenant that was served last there ('' = the installation's own work);
+-- floors is what the last answer said: {lane: {priority: moment}}. Rows before a floor are not looked at, so that the
+-- dead entries of what was claimed already are not walked again; without floors everything is looked at.
+-- next_turn and next_floors tell the caller what to pass next time, place is the order of the answer. Every query below
 -- is bounded by the room left. The plans must not depend on how fresh the table's statistics are, hence the SETs.
 CREATE FUNCTION hubqueue_claim(
-    worker uuid, lanes text[], rooms int[], total int, kinds text[], turns text[]
-) RETURNS TABLE (job hubqueue_job, next_turn text, place bigint) LANGUAGE plpgsql
+    worker uuid, lanes text[], rooms int[], total int, kinds text[], turns text[], floors jsonb DEFAULT '{}'
+) RETURNS TABLE (job hubqueue_job, next_turn text, next_floors jsonb, place bigint) LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
     moment CONSTANT timestamptz := hubqueue_now();
@@ -23,7 +25,11 @@ DECLARE
     shut_tenants text[];
     open_kinds text[];
     room int;
-    level smallint;
+    known int[];
+    level int;
+    floor timestamptz;
+    oldest timestamptz;
+    seen jsonb;
     ring text[];
     stop text;
     turn text;
@@ -46,36 +52,36 @@ BEGIN
         room := least(rooms[lane], total - taken);
         CONTINUE WHEN room <= 0 OR lanes[lane] = ANY (shut_queues);
         picked := '{}';
+        seen := '{}';
         turn := turns[lane];
-        level := -32768;
+        known := ARRAY(SELECT jsonb_object_keys(floors -> lanes[lane])::int);
+        level := -32769;
         LOOP
-            SELECT j.priority INTO level FROM hubqueue_job AS j
-            WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lanes[lane] AND j.priority >= level
-            ORDER BY j.priority LIMIT 1;
-            EXIT WHEN NOT FOUND;
+            level := hubqueue_next_level(lanes[lane], level, known);
+            EXIT WHEN level IS NULL;
 
-            -- One look: the walk over tenants is for levels where something is due.
-            PERFORM 1 FROM hubqueue_job AS j
+            -- One look at the level's oldest: where nothing is due no walk begins, and it is the next floor.
+            floor := coalesce((floors -> lanes[lane] ->> level::text)::timestamptz, '-infinity');
+            SELECT j.run_at INTO oldest FROM hubqueue_job AS j
             WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lanes[lane] AND j.priority = level
-                AND j.run_at <= moment
+                AND j.run_at >= floor AND j.run_at <= moment AND j.kind = ANY (open_kinds)
+                AND (j.tenant_id IS NULL OR j.tenant_id <> ALL (shut_tenants))
             ORDER BY j.run_at LIMIT 1;
-            IF NOT FOUND THEN
-                EXIT WHEN level = 32767;
-                level := level + 1;
-                CONTINUE;
-            END IF;
+            CONTINUE WHEN NOT FOUND;
+            floor := oldest;
+            seen := seen || jsonb_build_object(level, oldest);
 
             -- Every level goes on from where the lane stopped, else a busy level would send the next one back to
             -- its own start for ever.
             SELECT walk.ring, walk.stop INTO ring, stop
-            FROM hubqueue_turns(lanes[lane], level, turns[lane], room, moment, shut_tenants) AS walk;
+            FROM hubqueue_turns(lanes[lane], level, turns[lane], room, floor, moment, shut_tenants) AS walk;
             IF cardinality(ring) > 0 THEN
                 turn := stop;
                 SELECT coalesce(array_agg(due.id), '{}') INTO more
                 FROM unnest(ring) AS tenant, LATERAL (
                     SELECT j.id FROM hubqueue_job AS j
                     WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lanes[lane] AND j.priority = level
-                        AND coalesce(j.tenant_id, '') = tenant AND j.run_at <= moment
+                        AND coalesce(j.tenant_id, '') = tenant AND j.run_at >= floor AND j.run_at <= moment
                         AND j.kind = ANY (open_kinds)
                     ORDER BY j.run_at, j.id
                     LIMIT greatest(1, room / cardinality(ring))
@@ -89,7 +95,7 @@ BEGIN
                 SELECT coalesce(array_agg(due.id), '{}') INTO more FROM (
                     SELECT j.id FROM hubqueue_job AS j
                     WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lanes[lane] AND j.priority = level
-                        AND j.run_at <= moment AND j.kind = ANY (open_kinds)
+                        AND j.run_at >= floor AND j.run_at <= moment AND j.kind = ANY (open_kinds)
                         AND (j.tenant_id IS NULL OR j.tenant_id <> ALL (shut_tenants))
                         AND j.id <> ALL (picked)
                     ORDER BY j.run_at, j.id
@@ -99,8 +105,7 @@ BEGIN
                 picked := picked || more;
                 room := room - cardinality(more);
             END IF;
-            EXIT WHEN room <= 0 OR level = 32767;
-            level := level + 1;
+            EXIT WHEN room <= 0;
         END LOOP;
 
         RETURN QUERY
@@ -114,10 +119,25 @@ BEGIN
                 rerun_at = CASE WHEN j.rerun_at > moment THEN j.rerun_at END
             FROM unnest(picked) WITH ORDINALITY AS p (id, place)
             WHERE j.id = p.id
-            RETURNING j, turn, taken + p.place;
+            RETURNING j, turn, seen, taken + p.place;
         taken := taken + cardinality(picked);
         EXIT WHEN taken >= total;
     END LOOP;
+END
+$$;
+
+-- The next priority in use after level: one that is known, or a new one in the gap before it. Going from one known
+-- priority to the next keeps the scan out of the dead entries in between.
+CREATE FUNCTION hubqueue_next_level(lane text, level int, known int[]) RETURNS int LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    next_known CONSTANT int := (SELECT min(each) FROM unnest(known) AS each WHERE each > level);
+    gap int;
+BEGIN
+    SELECT j.priority INTO gap FROM hubqueue_job AS j
+    WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane AND j.priority > level
+        AND j.priority < coalesce(next_known, 32768)
+    ORDER BY j.priority LIMIT 1;
+    RETURN coalesce(gap, next_known);
 END
 $$;
 
@@ -126,7 +146,8 @@ $$;
 -- oldest, so one look tells whether anything is due. Tenants without due work, and paused ones, take no place in the
 -- ring, but the walk ends after so many of them: the rest of the ring is for the next claim.
 CREATE FUNCTION hubqueue_turns(
-    lane text, level smallint, served text, most int, moment timestamptz, shut text[], OUT ring text[], OUT stop text
+    lane text, level int, served text, most int, floor timestamptz, moment timestamptz, shut text[],
+    OUT ring text[], OUT stop text
 ) LANGUAGE plpgsql STABLE AS $$
 DECLARE
     tenant text;
@@ -136,18 +157,23 @@ BEGIN
     ring := '{}';
     stop := served;
     FOR step IN 1 .. 4 * most + 64 LOOP
-        SELECT coalesce(j.tenant_id, ''), j.run_at INTO tenant, oldest FROM hubqueue_job AS j
-        WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane AND j.priority = level
-            AND coalesce(j.tenant_id, '') > stop
-        ORDER BY coalesce(j.tenant_id, ''), j.run_at LIMIT 1;
-        IF NOT FOUND THEN
-            EXIT WHEN wrapped;
-            wrapped := true;
+        IF stop IS NULL THEN
+            tenant := '';
+            SELECT j.run_at INTO oldest FROM hubqueue_job AS j
+            WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane AND j.priority = level
+                AND coalesce(j.tenant_id, '') = '' AND j.run_at >= floor
+            ORDER BY j.run_at LIMIT 1;
+        ELSE
             SELECT coalesce(j.tenant_id, ''), j.run_at INTO tenant, oldest FROM hubqueue_job AS j
             WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane AND j.priority = level
-                AND coalesce(j.tenant_id, '') >= ''
+                AND coalesce(j.tenant_id, '') > stop AND j.run_at >= floor
             ORDER BY coalesce(j.tenant_id, ''), j.run_at LIMIT 1;
-            EXIT WHEN NOT FOUND;
+            IF NOT FOUND THEN
+                EXIT WHEN wrapped;
+                wrapped := true;
+                stop := NULL;
+                CONTINUE;
+            END IF;
         END IF;
         EXIT WHEN wrapped AND tenant > served;
         stop := tenant;
@@ -156,6 +182,7 @@ BEGIN
         END IF;
         EXIT WHEN cardinality(ring) >= most OR wrapped AND tenant = served;
     END LOOP;
+    stop := coalesce(stop, served);
 END
 $$;
 

@@ -93,6 +93,7 @@ def act(job: JobContext, name: str) -> Result | None:
             return Park("as asked")
         case [*_, "repeat"]:
             return Repeat(after=timedelta(hours=1))
+    say(f"ended-{name}")
     return Done({"by": fence})
 
 
