@@ -16,6 +16,7 @@ class HubqueueConfig(AppConfig):
 
     def ready(self) -> None:
         from hubqueue import checks, logs, metrics  # noqa: F401  they register themselves
+        from hubqueue.scheduler import checks as schedules  # noqa: F401  so does this
 
         logs.configure()
 

@@ -80,16 +80,14 @@ def _queue_problems(queues: tuple[str, ...]) -> list[tuple[str, str]]:
     found = []
     if not queues:
         found.append(("hubqueue.E004", "QUEUES must name at least one queue, got none."))
-    for name in queues:
-        if not name or len(name) > 48 or not name.replace("_", "").replace("-", "").isalnum():
-            found.append(
-                (
-                    "hubqueue.E004",
-                    "QUEUES takes names of up to 48 letters, digits, - and _, got "
-                    + repr(name)
-                    + ".",
-                )
-            )
+    found.extend(
+        (
+            "hubqueue.E004",
+            f"QUEUES takes names of up to 48 letters, digits, - and _, got {name!r}.",
+        )
+        for name in queues
+        if not name or len(name) > 48 or not name.replace("_", "").replace("-", "").isalnum()
+    )
     return found
 
 

@@ -25,7 +25,10 @@ def _is_subclass(path: str) -> bool:
         named = import_string(path)
     except ImportError:  # Django says so where the entry is used
         return False
-    return any(f"{each.__module__}.{each.__qualname__}" == BACKEND for each in getattr(named, "__mro__", ()))
+    return any(
+        f"{each.__module__}.{each.__qualname__}" == BACKEND
+        for each in getattr(named, "__mro__", ())
+    )
 
 
 if names_ours((getattr(settings, "TASKS", None) or {}).values()):

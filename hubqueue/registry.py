@@ -70,6 +70,7 @@ class Handler(Generic[P]):
         backoff: Backoff,
         give_up_after: timedelta | None,
         aliases: tuple[str, ...],
+        group: int,
     ) -> None:
         self.function = function
         self.kind = kind
@@ -81,6 +82,7 @@ class Handler(Generic[P]):
         self.backoff = backoff
         self.give_up_after = give_up_after
         self.aliases = aliases
+        self.group = group
         self.signature = Signature(function)
         self.abandon_hook: AbandonHook | None = None
         self.__doc__ = function.__doc__
@@ -257,16 +259,23 @@ def handler(
     backoff: Backoff | None = None,
     give_up_after: timedelta | None = None,
     aliases: Sequence[str] = (),
+    group: int = 1,
 ) -> Callable[[Function[P]], Handler[P]]:
     """Register a function as the handler of ``kind``.
 
     Transactional unless ``detached``: its writes and the job's completion are one commit. ``priority``:
-    lower first, strict inside a queue. ``aliases`` are former kinds whose rows it still runs.
+    lower first, strict inside a queue. ``aliases`` are former kinds whose rows it still runs. ``group``:
+    up to so many transactional jobs share one commit; when one of them fails, all are rolled back and run
+    one by one, so each still takes effect exactly once. For short handlers that write little.
     """
     if not kind or len(kind) > 100 or not all(part.isidentifier() for part in kind.split(".")):
         raise ImproperlyConfigured(f"A kind is dotted words of up to 100 characters, got {kind!r}.")
     if max_attempts < 1:
         raise ImproperlyConfigured(f"{kind}: max_attempts must be at least 1, got {max_attempts}.")
+    if not 1 <= group <= 1000 or (group > 1 and detached):
+        raise ImproperlyConfigured(
+            f"{kind}: group is 1 to 1000 and for transactional handlers, got {group}."
+        )
     if not -(2**15) <= priority < 2**15:
         raise ImproperlyConfigured(f"{kind}: priority must fit 16 bits, got {priority}.")
 
@@ -282,6 +291,7 @@ def handler(
             backoff=backoff or Backoff(),
             give_up_after=give_up_after,
             aliases=tuple(aliases),
+            group=group,
         )
         registry.add_handler(made)
         return made

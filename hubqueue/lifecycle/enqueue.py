@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any
 from uuid import UUID
+
+from django.db import transaction
 
 from hubqueue.errors import PayloadRefused
 from hubqueue.ids import uuid7
@@ -95,13 +98,15 @@ def enqueue_many(requests: Sequence[Request]) -> list[Enqueued]:
         rows = cursor.fetchall()
     stored = {given: _Stored(*answer) for given, *answer, _ in rows}
     _see_to_bells(slots, stored, ringing, using)
-    answers = []
-    for index, (request, slot) in enumerate(zip(requests, seats, strict=True)):
-        answer = _answer(request, slot, stored[slot.id], first=slot.first == index)
-        job_enqueued.send_robust(
-            sender=None, kind=request.kind, queue=request.queue, outcome=answer.outcome
-        )
-        answers.append(answer)
+    answers = [
+        _answer(request, slot, stored[slot.id], first=slot.first == index)
+        for index, (request, slot) in enumerate(zip(requests, seats, strict=True))
+    ]
+    told = [
+        (each.kind, each.queue, answer.outcome)
+        for each, answer in zip(requests, answers, strict=True)
+    ]
+    transaction.on_commit(partial(_tell, told), using=using, robust=True)
     return answers
 
 
@@ -191,6 +196,11 @@ _STANDING = {
     State.RUNNING: Outcome.RERUN,
     State.PARKED: Outcome.PARKED,
 }
+
+
+def _tell(told: Sequence[tuple[str, str, Outcome]]) -> None:
+    for kind, queue, outcome in told:
+        job_enqueued.send_robust(sender=None, kind=kind, queue=queue, outcome=outcome)
 
 
 def _check_text(text: object, argument: str, longest: int) -> None:

@@ -1,9 +1,9 @@
 """The fence, in one place: every write after a claim matches id, RUNNING and fence here, or raises ``LeaseLost``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from hubqueue.errors import LeaseLost
@@ -11,10 +11,14 @@ from hubqueue.lifecycle.database import connection
 from hubqueue.models import Job
 from hubqueue.signals import lease_lost
 
-# Spliced into statements that name the row ``job`` and what the attempt holds ``held (id, fence)``. The state is
-# concatenated so that rows are found by their id: the planner, who believes that nothing runs, would walk the index of
-# the running ones, with a dead entry for every job that ran since the oldest snapshot.
-GUARD = "job.id = held.id AND job.state || '' = 'RUNNING' AND job.fence = held.fence"
+WRITES = {
+    "hold": "SELECT * FROM hubqueue_hold(%s::uuid[], %s::bigint[])",
+    "progress": "SELECT * FROM hubqueue_progress(%s::uuid[], %s::bigint[], %s::float8[])",
+    "settle": (
+        "SELECT * FROM hubqueue_settle(%s::uuid[], %s::bigint[], %s::text, %s::text[], %s::interval[],"
+        " %s::timestamptz[], %s::bool[], %s::text[], %s::text[], %s::text[], %s::bool[])"
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,29 +67,22 @@ def claimed_from(job: Job) -> Claimed:
     )
 
 
-def guarded(
-    statement: str,
+def fenced(
+    write: Literal["hold", "progress", "settle"],
     held: Sequence[tuple[UUID, int]],
-    parameters: Mapping[str, Any],
-    *,
+    *columns: Any,
     using: str,
     all_or_nothing: bool = True,
 ) -> list[tuple[Any, ...]]:
-    """Run a statement that contains ``{guard}`` and reads ``{held}``; answer its rows.
+    """Make one of the writes that follow a claim, for attempts given as (id, fence); answer its rows.
 
+    The write is a function of the database (``hubqueue_settle``, ...) that asks ``hubqueue_holds`` of each row.
     Raises ``LeaseLost`` when fewer rows come back than ``held`` names, unless ``all_or_nothing`` is off:
     then the answer holds the rows that were still held. The caller's transaction is what rolls back.
     """
-    text = statement.format(
-        guard=GUARD, held="unnest(%(ids)s::uuid[], %(fences)s::bigint[]) AS held (id, fence)"
-    )
-    bound = {
-        **parameters,
-        "ids": [job_id for job_id, _ in held],
-        "fences": [fence for _, fence in held],
-    }
+    given = [[job_id for job_id, _ in held], [fence for _, fence in held], *columns]
     with connection(using).cursor() as cursor:
-        cursor.execute(text, bound)
+        cursor.execute(WRITES[write], given)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     if all_or_nothing and len(rows) < len(held):
         raise LeaseLost(f"{len(held) - len(rows)} of {len(held)} attempts no longer hold their job")
@@ -95,12 +92,7 @@ def guarded(
 def hold(claimed: Claimed, *, using: str) -> None:
     """Lock the job's row in the open transaction. Raises ``LeaseLost``."""
     try:
-        guarded(
-            "SELECT job.id FROM hubqueue_job AS job JOIN {held} ON {guard} FOR NO KEY UPDATE OF job",
-            [(claimed.id, claimed.fence)],
-            {},
-            using=using,
-        )
+        fenced("hold", [(claimed.id, claimed.fence)], using=using)
     except LeaseLost:
         lease_lost.send_robust(sender=None, kind=claimed.kind)
         raise

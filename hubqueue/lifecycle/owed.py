@@ -11,7 +11,7 @@ from hubqueue.lifecycle.connections import begin, discard, is_connection_loss
 from hubqueue.lifecycle.failure import broken_by
 from hubqueue.lifecycle.guard import Claimed, hold
 from hubqueue.lifecycle.read_back import read_back
-from hubqueue.lifecycle.settle import Abandon, Settled, Verdict, retry, settle
+from hubqueue.lifecycle.settle import Abandon, Settled, Verdict, retry, settle_within
 
 SHORT = timedelta(milliseconds=200)
 AFTER_REFUSAL = timedelta(seconds=30)
@@ -54,9 +54,13 @@ def store(owed: Owed, *, patience: timedelta) -> Settled:
         if owed.record is not None:
             hold(owed.claimed, using=owed.using)
             owed.record()
-        return settle(
-            owed.claimed, owed.verdict, using=owed.using, abandon=owed.abandon, patience=patience
+        (settled,) = settle_within(
+            [(owed.claimed, owed.verdict)],
+            using=owed.using,
+            abandon=owed.abandon,
+            patience=patience,
         )
+    return settled
 
 
 def _unstorable(owed: Owed, raised: Exception) -> Owed:

@@ -95,7 +95,7 @@ def run(attempt: Attempt) -> Settled | Owed | None:
         return None
     except transactional.InDoubt:
         _let_go(attempt)
-        return _pay(attempt, verdicts.hand_back("connection_lost", after=_moment()), doubt=True)
+        return lost_in_commit(attempt)
     except detached.Unstored as unstored:
         _let_go(attempt)
         return unstored.owed
@@ -111,6 +111,25 @@ def run(attempt: Attempt) -> Settled | Owed | None:
         if isinstance(raised, Interrupted) or is_connection_loss(raised, attempt.using):
             _let_go(attempt)
         return _pay(attempt, verdict)
+
+
+def answer_of(attempt: Attempt) -> Result | None:
+    """Call the handler inside somebody's transaction, ``Done.record`` included. Raises what it raises."""
+    arguments = attempt.work.signature.decode(attempt.claimed.payload)
+    answer = attempt.work.function(attempt.job, **arguments)
+    if isinstance(answer, Done) and answer.record is not None:
+        answer.record()
+    return answer
+
+
+def lost_in_commit(attempt: Attempt) -> Settled | Owed | None:
+    """COMMIT was sent and its answer lost: read the outcome back, or hand the attempt back."""
+    return _pay(attempt, verdicts.hand_back("connection_lost", after=_moment()), doubt=True)
+
+
+def interrupted(attempt: Attempt) -> Settled | Owed | None:
+    """The worker ended the handler: the attempt is unspent."""
+    return _pay(attempt, verdicts.hand_back("interrupted"))
 
 
 def _let_go(attempt: Attempt) -> None:

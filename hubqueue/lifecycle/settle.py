@@ -12,7 +12,7 @@ from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.ids import uuid7
 from hubqueue.lifecycle.database import connection
 from hubqueue.lifecycle.failure import Broken, broken_by, record_failure
-from hubqueue.lifecycle.guard import Claimed, guarded
+from hubqueue.lifecycle.guard import Claimed, fenced
 from hubqueue.lifecycle.sql import sql
 from hubqueue.signals import job_settled, lease_lost
 from hubqueue.states import Move, State
@@ -109,13 +109,16 @@ def settle(
 ) -> Settled:
     """Settle one attempt, in one transaction with the failure row, the abandon hook and the successor.
 
-    Joins the caller's transaction when one is open. Raises ``LeaseLost``, or ``RowBusy`` when somebody
-    held the row's lock for longer than ``patience``; then nothing was written.
+    Inside an open transaction it is a savepoint. Raises ``LeaseLost``, or ``RowBusy`` when somebody held
+    the row's lock for longer than ``patience``; then nothing was written.
     """
-    return settle_all([(claimed, verdict)], using=using, abandon=abandon, patience=patience)[0]
+    with transaction.atomic(using=using):
+        return settle_within([(claimed, verdict)], using=using, abandon=abandon, patience=patience)[
+            0
+        ]
 
 
-def settle_all(
+def settle_within(
     ended: Sequence[tuple[Claimed, Verdict]],
     *,
     using: str,
@@ -123,29 +126,28 @@ def settle_all(
     patience: timedelta = UNHURRIED,
     all_or_nothing: bool = True,
 ) -> list[Settled]:
-    """Settle several attempts by one statement; see ``settle``. Answers those that were still held."""
+    """Settle attempts by one statement, in the transaction that the caller has open and rolls back if this raises."""
     by_id = {claimed.id: (claimed, verdict) for claimed, verdict in ended}
-    with transaction.atomic(using=using):
-        rows = _update(ended, using=using, patience=patience, all_or_nothing=all_or_nothing)
-        settled = []
-        for job_id, state, attempts, run_at, rerun_at, moment in rows:
-            claimed, verdict = by_id[job_id]
-            if verdict.broken is not None:
-                record_failure(
-                    claimed,
-                    verdict.broken,
-                    spent=verdict.spend,
-                    failed_at=moment,
-                    worker=claimed.claimed_by,
-                    using=using,
-                )
-            now = Settled(job_id, State(state), attempts, run_at, rerun_at is not None)
-            if now.abandoned:
-                let_go(claimed, abandon, moment=moment, using=using)
-                if rerun_at is not None:
-                    insert_successor(job_id, using=using)
-            settled.append(now)
-            _tell(claimed, verdict, now, moment, using)
+    rows = _update(ended, using=using, patience=patience, all_or_nothing=all_or_nothing)
+    settled = []
+    for job_id, state, attempts, run_at, rerun_at, moment in rows:
+        claimed, verdict = by_id[job_id]
+        if verdict.broken is not None:
+            record_failure(
+                claimed,
+                verdict.broken,
+                spent=verdict.spend,
+                failed_at=moment,
+                worker=claimed.claimed_by,
+                using=using,
+            )
+        now = Settled(job_id, State(state), attempts, run_at, rerun_at is not None)
+        if now.abandoned:
+            let_go(claimed, abandon, moment=moment, using=using)
+            if rerun_at is not None:
+                insert_successor(job_id, using=using)
+        settled.append(now)
+        _tell(claimed, verdict, now, moment, using)
     return settled
 
 
@@ -192,20 +194,18 @@ def _update(
 ) -> list[tuple[Any, ...]]:
     verdicts = [verdict for _, verdict in ended]
     try:
-        return guarded(
-            sql("settle"),
+        return fenced(
+            "settle",
             [(claimed.id, claimed.fence) for claimed, _ in ended],
-            {
-                "patience": f"{max(1, round(patience.total_seconds() * 1000))}ms",
-                "moves": [each.move for each in verdicts],
-                "waits": [each.wait for each in verdicts],
-                "ats": [each.at for each in verdicts],
-                "spends": [each.spend for each in verdicts],
-                "codes": [each.code for each in verdicts],
-                "reasons": [each.reason for each in verdicts],
-                "results": [each.result for each in verdicts],
-                "suspects": [each.suspect for each in verdicts],
-            },
+            f"{max(1, round(patience.total_seconds() * 1000))}ms",
+            [each.move for each in verdicts],
+            [each.wait for each in verdicts],
+            [each.at for each in verdicts],
+            [each.spend for each in verdicts],
+            [each.code for each in verdicts],
+            [each.reason for each in verdicts],
+            [each.result for each in verdicts],
+            [each.suspect for each in verdicts],
             using=using,
             all_or_nothing=all_or_nothing,
         )

@@ -11,7 +11,7 @@ from hubqueue.conf import conf
 from hubqueue.lifecycle.connections import is_connection_loss
 from hubqueue.lifecycle.context import JobContext
 from hubqueue.lifecycle.failure import broken_by
-from hubqueue.lifecycle.settle import Abandon, Settled, Verdict, settle
+from hubqueue.lifecycle.settle import Abandon, Settled, Verdict, settle_within
 from hubqueue.results import Done, Result
 
 log = logging.getLogger(__name__)
@@ -46,9 +46,8 @@ def perform(
                 answer.record()
             verdict = judge(answer)
             left = max(timedelta(0), limit - timedelta(seconds=monotonic() - started))
-            settled = settle(
-                job.claimed,
-                verdict,
+            (settled,) = settle_within(
+                [(job.claimed, verdict)],
                 using=job.using,
                 abandon=abandon,
                 patience=left + conf().settle_grace,

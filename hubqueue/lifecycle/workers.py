@@ -6,7 +6,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from hubqueue.lifecycle.database import connection, interval
-from hubqueue.lifecycle.guard import guarded
+from hubqueue.lifecycle.guard import fenced
 from hubqueue.models import Worker
 from hubqueue.querysets import Now
 
@@ -83,20 +83,10 @@ def store_progress(shares: Sequence[tuple[UUID, int, float]], *, using: str) -> 
     next round. Answers how many were written."""
     if not shares:
         return 0
-    rows = guarded(
-        """
-        WITH held AS MATERIALIZED (SELECT * FROM {held}),
-        free AS MATERIALIZED (
-            SELECT job.id, job.fence FROM hubqueue_job AS job JOIN held ON {guard}
-            FOR NO KEY UPDATE OF job SKIP LOCKED
-        )
-        UPDATE hubqueue_job AS job SET progress = share.progress
-        FROM free AS held, unnest(%(ids)s::uuid[], %(shares)s::float8[]) AS share (id, progress)
-        WHERE {guard} AND share.id = held.id
-        RETURNING job.id
-        """,
+    rows = fenced(
+        "progress",
         [(job_id, fence) for job_id, fence, _ in shares],
-        {"shares": [share for _, _, share in shares]},
+        [share for _, _, share in shares],
         using=using,
         all_or_nothing=False,
     )

@@ -9,8 +9,15 @@ from django.db import migrations, models
 import hubqueue.ids
 import hubqueue.states
 
-FUNCTIONS = (Path(__file__).parent / "sql" / "0001_jobs.sql").read_text(encoding="utf-8")
+FUNCTIONS = "".join(
+    (Path(__file__).parent / "sql" / name).read_text(encoding="utf-8")
+    for name in ("0001_jobs.sql", "0001_fence.sql")
+)
 DROP_FUNCTIONS = """
+DROP FUNCTION IF EXISTS hubqueue_settle;
+DROP FUNCTION IF EXISTS hubqueue_progress;
+DROP FUNCTION IF EXISTS hubqueue_hold;
+DROP FUNCTION IF EXISTS hubqueue_holds;
 DROP FUNCTION IF EXISTS hubqueue_claim;
 DROP FUNCTION IF EXISTS hubqueue_next_level;
 DROP FUNCTION IF EXISTS hubqueue_turns;

@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from hubqueue.direct import is_pooled, open_session
 from hubqueue.lifecycle.ring import CHANNEL
-from hubqueue.runner.sessions import connect_directly, is_pooled
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class Doorbell:
     def _connect(self, now: float) -> bool:
         self._next_try = now + RECONNECT_EVERY * (0.5 + random.random())
         try:
-            session = connect_directly(self._name)
+            session = open_session(self._name)
         except (psycopg.Error, OSError):
             return False
         try:

@@ -5,7 +5,7 @@ import os
 import random
 import selectors
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import monotonic
 from uuid import UUID
@@ -14,17 +14,17 @@ from django.db import Error
 
 from hubqueue.conf import conf
 from hubqueue.lifecycle import settle as verdicts
-from hubqueue.lifecycle.claim import Lane, claim, claim_suspect
+from hubqueue.lifecycle.claim import Lane, claim_suspect
 from hubqueue.lifecycle.connections import discard
 from hubqueue.lifecycle.failure import broken_by
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.lifecycle.owed import Owed, pay
-from hubqueue.lifecycle.settle import Settled
 from hubqueue.lifecycle.workers import Registration, register
 from hubqueue.registry import registry
 from hubqueue.runner.deadlines import Deadlines
 from hubqueue.runner.doorbell import Doorbell
-from hubqueue.runner.hands import Hands, Running
+from hubqueue.runner.hands import Batch, Hands, Outcome
+from hubqueue.runner.intake import Intake
 from hubqueue.runner.memory import resident_bytes
 from hubqueue.runner.pace import Pace
 from hubqueue.runner.recall import recall
@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 TELL_EVERY = 1.0
 SAY_EVERY = 60.0
 SOLO_PATIENCE = 15.0
+CLAIMED_AHEAD_FOR = 0.25
 
 
 class Loop:
@@ -80,7 +81,17 @@ class Loop:
         self._idle_since = monotonic()
         self._registered = False
         self._forgotten = False
-        self.hands = Hands(self.threads, using=using, began=self._began, ended=self._ended)
+        self.hands = Hands(
+            self.threads,
+            using=using,
+            began=self._began,
+            put_off=self._put_off,
+            ended=self._ended,
+            freed=self._freed,
+        )
+        self.intake = Intake(
+            worker, self.lanes, registry, self.hands, threads=self.threads, using=using
+        )
 
     def wake(self) -> None:
         """Make the loop look up. Safe from any thread and from a signal handler."""
@@ -94,7 +105,7 @@ class Loop:
 
     def run(self) -> None:
         """Until drained and empty, or the supervisor is gone."""
-        while not (self.draining and not self.hands.in_flight and not self.owed):
+        while not (self.draining and not self.hands.batches and not self.owed):
             self._hear()
             if self.wire.closed:
                 self._abandon_ship()
@@ -102,6 +113,7 @@ class Loop:
             self._attempt(self._stay_known)
             if not self.draining:
                 self._attempt(self._look)
+            self._hand_back_unbegun()
             self._pay_owed()
             self._tell()
             self._wait()
@@ -154,7 +166,7 @@ class Loop:
         self.pace.slowest = (
             conf().poll_every if self.bell.listening else conf().poll_without_listen
         ).total_seconds()
-        if self.pace.left > 0 or len(self.hands.in_flight) >= self.threads:
+        if self.pace.left > 0 or self.intake.slots <= 0:
             return
         if self._spent():
             self.draining = True
@@ -162,8 +174,10 @@ class Loop:
         if not self._ready():
             return
         claimed = self._claim()
-        for each in claimed:
-            self._start(each)
+        batches, unknown = self.intake.bundle(claimed)
+        self.owed += [Owed(each, verdicts.hand_back(), self.using) for each in unknown]
+        for batch in batches:
+            self.hands.take(batch)
         self.pace.now() if claimed else self.pace.found_nothing()
 
     def _ready(self) -> bool:
@@ -206,46 +220,42 @@ class Loop:
                 self.worker, [lane.queue for lane in self.lanes], self.kinds, using=self.using
             )
             return [found] if found else []
-        busy: dict[str, int] = {}
-        for running in list(self.hands.in_flight.values()):
-            busy[running.claimed.queue] = busy.get(running.claimed.queue, 0) + 1
-        free = self.threads - len(self.hands.in_flight)
-        if self.max_jobs:
-            free = min(free, self.max_jobs - self.done - len(self.hands.in_flight))
-        rooms = [min(free, lane.cap - busy.get(lane.queue, 0)) for lane in self.lanes]
-        claimed = claim(self.worker, self.lanes, rooms, free, self.kinds, using=self.using)
-        self.lanes.append(self.lanes.pop(0))
-        return claimed
+        left = self.max_jobs - self.done - len(self.hands.in_flight) if self.max_jobs else None
+        return self.intake.claim(at_most=left)
 
-    def _start(self, claimed: Claimed) -> None:
-        handler = registry.find(claimed.kind)
-        if handler is None:
-            self.owed.append(Owed(claimed, verdicts.hand_back(), self.using))
-            return
-        self.hands.take(Running(claimed, handler))
+    def _hand_back_unbegun(self) -> None:
+        """What was claimed ahead and not begun goes back, unspent: at the end at once, else after a moment."""
+        waited = 0.0 if self.draining else CLAIMED_AHEAD_FOR
+        for running in self.hands.withdraw(older_than=waited):
+            self.owed.append(Owed(running.claimed, verdicts.hand_back(), self.using))
 
-    def _began(self, running: Running) -> None:
-        """In the handler's thread, right before the handler."""
-        limit = running.handler.timeout.total_seconds()
-        self.wire.send({"began": [str(running.claimed.id), running.claimed.fence, limit]})
-        self.deadlines.watch(running.latch, limit)
+    def _began(self, batch: Batch) -> None:
+        """In the handlers' thread, right before the handlers."""
+        limit = batch.handler.timeout.total_seconds()
+        begun = [[str(each.claimed.id), each.claimed.fence] for each in batch.running]
+        self.wire.send({"began": begun, "limit": limit})
+        batch.taken_at = monotonic()
+        self.deadlines.watch(batch.latch, limit)
 
-    def _ended(
-        self, running: Running, outcome: Settled | Owed | None, broken: BaseException | None
-    ) -> None:
-        """In the handler's thread, after the settle."""
-        job_id = running.claimed.id
-        if broken is not None:
-            seen = broken_by(broken)
-            log.error(
-                "worker: an attempt could not be settled: %s %s", seen.exception, seen.sqlstate
-            )
-            outcome = Owed(running.claimed, verdicts.hand_back("unsettled"), self.using)
-        if isinstance(outcome, Owed):
-            self.owed.append(outcome)
-        self.wire.send({"ended": str(job_id)})
-        self.hands.in_flight.pop(job_id, None)
-        self.done += 1
+    def _put_off(self, batch: Batch) -> None:
+        self.wire.send({"ended": [str(each.claimed.id) for each in batch.running]})
+
+    def _ended(self, batch: Batch, outcomes: Sequence[Outcome]) -> None:
+        """In the handlers' thread, after the settle."""
+        for running, outcome in zip(batch.running, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                seen = broken_by(outcome)
+                log.error(
+                    "worker: an attempt could not be settled: %s %s", seen.exception, seen.sqlstate
+                )
+                self.owed.append(Owed(running.claimed, verdicts.hand_back("unsettled"), self.using))
+            elif isinstance(outcome, Owed):
+                self.owed.append(outcome)
+        self.wire.send({"ended": [str(each.claimed.id) for each in batch.running]})
+        self.intake.took(monotonic() - batch.taken_at)
+
+    def _freed(self, batch: Batch) -> None:
+        self.done += len(batch.running)
         self.pace.now()
         self.wake()
 
@@ -281,7 +291,7 @@ class Loop:
             self.draining = True
 
     def _spent(self) -> bool:
-        if self.hands.in_flight:
+        if self.hands.batches:
             self._idle_since = monotonic()
         if self.max_jobs and self.done + len(self.hands.in_flight) >= self.max_jobs:
             return True
@@ -293,7 +303,7 @@ class Loop:
         pause = TELL_EVERY
         if self.owed:
             pause = min(pause, max(0.02, self._pay_at - monotonic()))
-        if not self.draining and len(self.hands.in_flight) < self.threads:
+        if not self.draining and self.intake.slots > 0:
             pause = min(pause, self.pace.left)
         if pause <= 0:
             return
@@ -310,7 +320,7 @@ class Loop:
         """The supervisor is gone, nobody renews the lease: interrupt, hand back what can be, and go."""
         self.hands.interrupt_all()
         horizon = monotonic() + 5
-        while self.hands.in_flight and monotonic() < horizon:
+        while self.hands.batches and monotonic() < horizon:
             with selectors.DefaultSelector() as selector:
                 selector.register(self._woken, selectors.EVENT_READ)
                 selector.select(0.2)

@@ -151,13 +151,14 @@ class Supervisor:
 
     def _heed(self, child: Child, message: Message) -> None:
         match message:
-            case {"began": [job_id, fence, limit]}:
+            case {"began": begun, "limit": limit}:
                 grace = conf().settle_grace.total_seconds() + 0.5
-                child.in_flight[UUID(job_id)] = InFlight(
-                    fence, monotonic() + limit + max(grace, STOP_WITHIN)
-                )
-            case {"ended": job_id}:
-                child.in_flight.pop(UUID(job_id), None)
+                deadline = monotonic() + limit + max(grace, STOP_WITHIN)
+                for job_id, fence in begun:
+                    child.in_flight[UUID(job_id)] = InFlight(fence, deadline)
+            case {"ended": ended}:
+                for job_id in ended:
+                    child.in_flight.pop(UUID(job_id), None)
             case {"alive": ages, "shares": shares}:
                 child.listen_age = ages["listen"]
                 for job_id, fence, share in shares:

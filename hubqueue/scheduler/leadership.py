@@ -9,16 +9,9 @@ from enum import StrEnum
 
 import psycopg
 
+from hubqueue.direct import Raw, is_pooled, open_session
 from hubqueue.models import Job
-from hubqueue.scheduler.sessions import (
-    SET,
-    Deadline,
-    Raw,
-    limits,
-    milliseconds,
-    open_session,
-    sever,
-)
+from hubqueue.scheduler.sessions import APPLICATION, SET, Deadline, limits, milliseconds, sever
 
 SHORTEST_IDLE = timedelta(seconds=1)
 
@@ -99,9 +92,9 @@ class Leadership:
         session = self._session
         if session is None or session.closed:
             self._leading = False
-            session = self._session = open_session()
+            session = self._session = open_session(APPLICATION)
             with Deadline(session, self._deadline):
-                if not _is_own_session(session):
+                if is_pooled(session):
                     return Standing.POOLED
                 self._set(session, limits(self._deadline))
         with Deadline(session, self._deadline):
@@ -142,16 +135,6 @@ class Leadership:
                         self._session.execute("SELECT 1")
                 except psycopg.Error:
                     self._drop()
-
-
-def _is_own_session(session: Raw) -> bool:
-    """Whether the server that answers is the one we shook hands with. Behind a pooler it is not.
-
-    Asked before anything is set or locked: in transaction mode both would stay behind on a server
-    connection that belongs to somebody else a moment later.
-    """
-    (pid,) = _fetch(session, "SELECT pg_backend_pid()", {})
-    return bool(pid == session.info.backend_pid)
 
 
 CONFIRM = """

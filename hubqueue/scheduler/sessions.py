@@ -18,41 +18,14 @@ import psycopg
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
-from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict
 
 from hubqueue.conf import conf
+from hubqueue.direct import BOUNDS, Raw
 from hubqueue.lifecycle.database import alias
 
 APPLICATION = "hubqueue-scheduler"
-BOUNDS: dict[str, Any] = {
-    "connect_timeout": 5,
-    "keepalives": 1,
-    "keepalives_idle": 5,
-    "keepalives_interval": 2,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 10_000,
-}
 T = TypeVar("T")
-Raw = psycopg.Connection[tuple[Any, ...]]
-
-
-def parameters() -> dict[str, Any]:
-    """What libpq needs to reach PostgreSQL itself: ``DIRECT_URL``, else what Django connects with."""
-    url = conf().direct_url
-    given: Mapping[str, Any] = (
-        conninfo_to_dict(url) if url else connections[alias()].get_connection_params()
-    )
-    known = _libpq_keywords()
-    kept = {key: value for key, value in given.items() if key in known}
-    if "," in str(kept.get("host", "")):
-        kept.setdefault("target_session_attrs", "read-write")
-    return {**BOUNDS, **kept, "application_name": APPLICATION}
-
-
-def open_session() -> Raw:
-    """A session of its own, outside Django and outside every pool, in autocommit. Nothing is set on it yet."""
-    return psycopg.connect(**parameters(), autocommit=True, prepare_threshold=None)
 
 
 def limits(deadline: timedelta) -> dict[str, str]:
@@ -154,7 +127,3 @@ class Deadline:
         traceback: TracebackType | None,
     ) -> None:
         self._timer.cancel()
-
-
-def _libpq_keywords() -> set[str]:
-    return {option.keyword.decode() for option in pq.Conninfo.get_defaults()}

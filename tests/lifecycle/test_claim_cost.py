@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from hubqueue import officers
 from hubqueue.lifecycle.claim import Lane, claim
-from hubqueue.lifecycle.settle import settle_all, succeed
+from hubqueue.lifecycle.settle import settle_within, succeed
 from hubqueue.models import Job
 from tests.support.rival import Rival
 from tests.support.rows import KIND
@@ -98,7 +98,8 @@ def blocks_of(lane: Lane) -> int:
     """Blocks of the job table and its indexes that one claim of the lane and its settle touch."""
     before = _touched()
     found = claim(uuid4(), [lane], [BATCH], BATCH, [KIND], using="default")
-    settle_all([(each, succeed()) for each in found], using="default")
+    with transaction.atomic():
+        settle_within([(each, succeed()) for each in found], using="default")
     assert len(found) == BATCH
     return _touched() - before
 

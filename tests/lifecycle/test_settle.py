@@ -5,11 +5,12 @@ from itertools import product
 from uuid import uuid4
 
 import pytest
+from django.db import transaction
 
 from hubqueue.errors import LeaseLost
 from hubqueue.lifecycle import settle as verdicts
 from hubqueue.lifecycle.failure import Broken
-from hubqueue.lifecycle.settle import Verdict, settle, settle_all
+from hubqueue.lifecycle.settle import Verdict, settle, settle_within
 from hubqueue.models import Job
 from hubqueue.states import State, Stop
 from tests.support.rows import claim_all, held, make_job, now
@@ -215,9 +216,10 @@ def test_many_attempts_are_settled_by_one_statement_or_none_of_them() -> None:
     claims = [held(job) for job in jobs]
     Job.objects.filter(pk=jobs[1].pk).update(fence=8)
     with pytest.raises(LeaseLost):
-        settle_all([(each, verdicts.succeed()) for each in claims], using="default")
+        with transaction.atomic():
+            settle_within([(each, verdicts.succeed()) for each in claims], using="default")
     assert Job.objects.running().count() == 3
-    settled = settle_all(
+    settled = settle_within(
         [(each, verdicts.succeed()) for each in claims], using="default", all_or_nothing=False
     )
     assert {each.id for each in settled} == {jobs[0].id, jobs[2].id}

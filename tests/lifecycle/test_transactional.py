@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, Permission
-from django.db import DatabaseError, connection, connections, transaction
+from django.db import DatabaseError, connection, transaction
 
 from hubqueue.api import Done, JobContext, Repeat, Result
 from hubqueue.lifecycle.owed import Owed, pay
@@ -15,6 +15,7 @@ from hubqueue.lifecycle.run import run
 from hubqueue.lifecycle.settle import Settled
 from hubqueue.models import Failure, Job
 from hubqueue.states import State
+from tests.support.cut import cut, lose_the_next_commit
 from tests.support.handlers import script, scripted, scripted_detached
 from tests.support.rival import Rival
 from tests.support.rows import attempt_of, claim_all, claim_one
@@ -121,7 +122,7 @@ def test_a_commit_whose_answer_is_lost_is_read_back_and_not_run_again(
     with script(_writing(answer)) as name:
         job_id = each.enqueue(script=name).id
         claimed = claim_one()
-        _lose_the_next_commit(monkeypatch, after=True)
+        lose_the_next_commit(monkeypatch, after=True)
         outcome = run(attempt_of(claimed))
         settled = pay(outcome) if isinstance(outcome, Owed) else outcome
     job = Job.objects.get(pk=job_id)
@@ -140,7 +141,7 @@ def test_a_commit_that_never_arrived_is_handed_back_unspent(
     with script(_writing(Done())) as name:
         scripted.enqueue(script=name)
         claimed = claim_one()
-        _lose_the_next_commit(monkeypatch, after=False)
+        lose_the_next_commit(monkeypatch, after=False)
         outcome = run(attempt_of(claimed))
         settled = pay(outcome) if isinstance(outcome, Owed) else outcome
     assert isinstance(settled, Settled)
@@ -161,7 +162,7 @@ def test_a_detached_completion_that_never_arrived_is_owed_and_paid(
     with script(work) as name:
         scripted_detached.enqueue(script=name)
         claimed = claim_one()
-        _lose_the_next_commit(monkeypatch, after=False)
+        lose_the_next_commit(monkeypatch, after=False)
         owed = run(attempt_of(claimed))
     assert isinstance(owed, Owed)
     settled = pay(owed)
@@ -172,11 +173,11 @@ def test_a_detached_completion_that_never_arrived_is_owed_and_paid(
 
 @pytest.mark.parametrize("each", [scripted, scripted_detached])
 def test_a_connection_that_is_cut_inside_the_handler_costs_no_attempt(each: Any) -> None:
-    def cut(job: JobContext) -> None:
-        _cut()
+    def lose(job: JobContext) -> None:
+        cut()
         Group.objects.create(name="x")
 
-    settled = run_script(cut, each)
+    settled = run_script(lose, each)
     settled = pay(settled) if isinstance(settled, Owed) else settled
     assert (settled.state, settled.attempts) == (State.READY, 0)
     assert Failure.objects.get().code == "connection_lost"
@@ -238,41 +239,3 @@ def _writing(answer: Result) -> Callable[[JobContext], Result]:
         return answer
 
     return work
-
-
-def _lose_the_next_commit(monkeypatch: pytest.MonkeyPatch, *, after: bool) -> None:
-    """The server ends the session right before or right after the next COMMIT that follows a settle."""
-    real = connection._commit
-    wrapper = connections["default"]
-
-    def commit() -> None:
-        if not _settled():
-            real()
-            return
-        monkeypatch.undo()
-        if after:
-            real()
-            _cut()
-            with wrapper.wrap_database_errors:
-                wrapper.connection.execute("SELECT 1")
-        _cut()
-        real()
-
-    monkeypatch.setattr(wrapper, "_commit", commit)
-
-
-def _settled() -> bool:
-    with connections["default"].connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM hubqueue_job WHERE state <> 'RUNNING'")
-        (settled,) = cursor.fetchone()
-    return bool(settled)
-
-
-def _cut() -> None:
-    """The server ends our session."""
-    connection.ensure_connection()
-    pid = connection.connection.info.backend_pid
-    with Rival() as rival:
-        rival.do(
-            lambda: connection.cursor().execute("SELECT pg_terminate_backend(%s, 9000)", [pid])
-        )

@@ -1,0 +1,83 @@
+"""Several transactional attempts of one kind in one transaction, settled by one statement."""
+
+from collections.abc import Callable, Sequence
+
+from django.db import DatabaseError, connections, transaction
+from psycopg.pq import TransactionStatus
+
+from hubqueue.errors import HubqueueError, Interrupted
+from hubqueue.lifecycle import settle as verdicts
+from hubqueue.lifecycle.connections import begin, discard, is_connection_loss
+from hubqueue.lifecycle.owed import Owed
+from hubqueue.lifecycle.run import Attempt, answer_of, interrupted, judge, lost_in_commit
+from hubqueue.lifecycle.settle import Settled, Verdict, settle_within
+from hubqueue.lifecycle.transactional import shield_hooks
+from hubqueue.lifecycle.work import abandon_of
+
+Call = Callable[[Callable[[], list[Verdict]]], list[Verdict]]
+
+
+class Spoilt(HubqueueError):
+    """A handler left the shared transaction broken without raising."""
+
+    code = "spoilt"
+
+
+def run_together(attempts: Sequence[Attempt], call: Call) -> list[Settled | Owed | None] | None:
+    """Run the attempts one after the other in one transaction; ``call`` bounds their time together.
+
+    Answers one outcome per attempt, as ``run`` does. None when anything at all went wrong: then everything
+    was rolled back, no attempt is spent, and each is to be run by itself.
+    """
+    using = attempts[0].using
+    begin(using)
+    committing = committed = False
+    before = len(connections[using].run_on_commit)
+
+    def note() -> None:
+        nonlocal committed
+        committed = True
+
+    try:
+        with transaction.atomic(using=using):
+            transaction.on_commit(note, using=using)
+            found = call(lambda: [_verdict(attempt, using) for attempt in attempts])
+            with connections[using].cursor() as cursor:
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            settled = settle_within(
+                [
+                    (attempt.claimed, verdict)
+                    for attempt, verdict in zip(attempts, found, strict=True)
+                ],
+                using=using,
+                abandon=abandon_of(attempts[0].work, using=using),
+            )
+            shield_hooks(using, since=before)
+            committing = True
+    except Interrupted as raised:
+        discard(using)
+        return (
+            [interrupted(attempt) for attempt in attempts] if type(raised) is Interrupted else None
+        )
+    except DatabaseError as raised:
+        lost = is_connection_loss(raised, using)
+        if lost:
+            discard(using)
+        if lost and committing and not committed:
+            return [lost_in_commit(attempt) for attempt in attempts]
+        return None
+    except BaseException:
+        return None
+    by_id = {each.id: each for each in settled}
+    return [by_id[attempt.claimed.id] for attempt in attempts]
+
+
+def _verdict(attempt: Attempt, using: str) -> Verdict:
+    if attempt.overdrawn:
+        return verdicts.give_up_overdrawn()
+    answer = answer_of(attempt)
+    connection = connections[using]
+    status = connection.connection.info.transaction_status
+    if connection.needs_rollback or status == TransactionStatus.INERROR:
+        raise Spoilt("the handler swallowed a database error")
+    return judge(attempt, answer)

@@ -1,0 +1,107 @@
+"""How much a child claims, and in which batches it runs: as much as it can start at once, or hand back."""
+
+from collections.abc import Sequence
+from time import monotonic
+from uuid import UUID
+
+from hubqueue.lifecycle.claim import Lane, claim
+from hubqueue.lifecycle.guard import Claimed
+from hubqueue.registry import Handler, Registry
+from hubqueue.runner.hands import Batch, Hands, Running
+
+QUICK = 0.05
+
+
+class Intake:
+    """Claims for one child and bundles what it got.
+
+    While attempts are quick, one more batch per thread is claimed ahead, so that no thread waits for a claim;
+    it is handed back when its turn does not come.
+    """
+
+    def __init__(
+        self,
+        worker: UUID,
+        lanes: list[Lane],
+        known: Registry,
+        hands: Hands,
+        *,
+        threads: int,
+        using: str,
+    ) -> None:
+        self._worker = worker
+        self._lanes = lanes
+        self._registry = known
+        self._kinds = known.kinds()
+        self._hands = hands
+        self._threads = threads
+        self._using = using
+        self._seconds = 1.0
+
+    def took(self, seconds: float) -> None:
+        """How long a batch took, for the estimate of the next ones."""
+        self._seconds += 0.2 * (seconds - self._seconds)
+
+    @property
+    def slots(self) -> int:
+        """How many more batches may be claimed now."""
+        batches = list(self._hands.batches)
+        slow = any(monotonic() - batch.taken_at > QUICK for batch in batches)
+        ahead = self._threads if self._seconds < QUICK and not slow else 0
+        return self._threads + ahead - len(batches)
+
+    def claim(self, *, at_most: int | None) -> list[Claimed]:
+        """Claim for the free slots, each lane up to its cap; a job of a grouped kind brings more of its kind.
+
+        ``at_most`` bounds the jobs in all.
+        """
+        slots = self.slots if at_most is None else min(self.slots, at_most)
+        busy: dict[str, int] = {}
+        for batch in list(self._hands.batches):
+            busy[batch.queue] = busy.get(batch.queue, 0) + 1
+        rooms = [min(slots, lane.cap - busy.get(lane.queue, 0)) for lane in self._lanes]
+        claimed = claim(self._worker, self._lanes, rooms, slots, self._kinds, using=self._using)
+        self._lanes.append(self._lanes.pop(0))
+        more = None if at_most is None else at_most - len(claimed)
+        return claimed + self._companions(claimed, at_most=more)
+
+    def bundle(self, claimed: Sequence[Claimed]) -> tuple[list[Batch], list[Claimed]]:
+        """Batches to run, and the jobs whose kind nobody here knows."""
+        batches: list[Batch] = []
+        unknown: list[Claimed] = []
+        grouped: dict[tuple[str, str], list[Running]] = {}
+        for each in claimed:
+            handler = self._registry.find(each.kind)
+            if handler is None:
+                unknown.append(each)
+            elif handler.group == 1:
+                batches.append(Batch(handler, [Running(each)]))
+            else:
+                grouped.setdefault((each.queue, handler.kind), []).append(Running(each))
+        for (_, kind), running in grouped.items():
+            handler = self._registry.handlers[kind]
+            batches += [
+                Batch(handler, running[at : at + handler.group])
+                for at in range(0, len(running), handler.group)
+            ]
+        return batches, unknown
+
+    def _companions(self, claimed: Sequence[Claimed], *, at_most: int | None) -> list[Claimed]:
+        """More jobs of the grouped kinds that were met: they share a commit, and cost next to nothing."""
+        wanted: dict[tuple[str, str], int] = {}
+        for each in claimed:
+            handler = self._registry.find(each.kind)
+            if handler is not None and handler.group > 1:
+                key = each.queue, handler.kind
+                wanted[key] = wanted.get(key, 0) + handler.group - 1
+        found: list[Claimed] = []
+        for (queue, kind), asked in wanted.items():
+            more = asked if at_most is None else min(asked, at_most - len(found))
+            lane = next(lane for lane in self._lanes if lane.queue == queue)
+            kinds = _names(self._registry.handlers[kind])
+            found += claim(self._worker, [lane], [more], more, kinds, using=self._using)
+        return found
+
+
+def _names(handler: Handler[...]) -> list[str]:
+    return [handler.kind, *handler.aliases]
