@@ -10,10 +10,11 @@ from typing import Any
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
+from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 
 from hubqueue.api import Done, JobContext, Result, handler
-from hubqueue.backend import arguments, functions, results
+from hubqueue.backend import HubQueueBackend, arguments, functions, results
 from hubqueue.backend.compat import (
     AnyResult,
     AnyTask,
@@ -135,4 +136,8 @@ def _reason(result: AnyResult) -> str:
 
 
 def _sender(result: AnyResult) -> type:
-    return type(task_backends[result.backend])
+    """The class of the entry it was enqueued through; a job outlives an entry that was renamed."""
+    try:
+        return type(task_backends[result.backend])
+    except ImproperlyConfigured:
+        return HubQueueBackend

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from hubqueue import officers
 from hubqueue.backend import run
-from hubqueue.backend.compat import TaskResultDoesNotExist
+from hubqueue.backend.compat import TaskResultDoesNotExist, task_finished
 from hubqueue.backend.errors import Abandoned, Cancelled, ResultRefused, WorkerDied
 from hubqueue.errors import TimedOut
 from hubqueue.ids import uuid7
@@ -243,6 +243,34 @@ def test_a_result_outlives_the_queue_it_was_put_into(stage: Stage, use: Use) -> 
     result = functions.add.using(queue_name="mail").enqueue(1)
     use(stage.name)
     assert functions.add.get_result(result.id).status == "READY"
+
+
+def test_a_job_outlives_the_entry_it_was_enqueued_through(settings: Any) -> None:
+    ours = {"BACKEND": "hubqueue.backend.HubQueueBackend"}
+    settings.TASKS = {"default": ours, "former": ours}
+    result = functions.add.using(backend="former").enqueue(1)
+    settings.TASKS = {"default": ours}
+    run_due_jobs()
+    again = functions.add.get_result(result.id)
+    assert (again.status, again.return_value, again.backend) == ("SUCCESSFUL", 2, "former")
+
+
+@OURS
+def test_the_end_is_told_with_the_answer_and_about_the_moment_that_is_stored(stage: Stage) -> None:
+    heard: list[Any] = []
+
+    def hear(task_result: Any, **kwargs: Any) -> None:
+        heard.append(task_result)
+
+    task_finished.connect(hear)
+    try:
+        result = stage.settled(functions.add.enqueue(1))
+    finally:
+        task_finished.disconnect(hear)
+    (told,) = heard
+    assert (told.return_value, told.worker_ids, told.is_finished) == (2, result.worker_ids, True)
+    assert told.started_at == result.started_at
+    assert abs(told.finished_at - result.finished_at) < timedelta(seconds=5)
 
 
 def test_the_backoff_between_attempts_is_the_queues_own() -> None:
