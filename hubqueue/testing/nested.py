@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from django.db import connections, transaction
+from django.db import connections
 
 from hubqueue.results import Result
 
@@ -32,7 +32,7 @@ def checked(call: Callable[[], Result | None], *, detached: bool, using: str) ->
 def _beside_autocommit(call: Callable[[], Result | None], using: str) -> Result | None:
     """A statement that fails outside ``atomic()`` harms nothing in production; here it breaks the test's
     transaction, which is rolled back to where the handler began."""
-    before = transaction.savepoint(using=using)
+    before = connections[using].savepoint()
     try:
         answer = call()
     except BaseException:
@@ -51,10 +51,10 @@ def _mend(before: str | None, using: str) -> bool:
     if connection.connection is None or before is None:
         return False
     if not (connection.needs_rollback or _in_error(using)):
-        transaction.savepoint_commit(before, using=using)
+        connection.savepoint_commit(before)
         return False
-    transaction.set_rollback(False, using=using)
-    transaction.savepoint_rollback(before, using=using)
+    connection.needs_rollback = False
+    connection.savepoint_rollback(before)
     return True
 
 
