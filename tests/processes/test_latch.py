@@ -144,7 +144,7 @@ class RowLock:
         until(
             lambda: self.onlooker.execute(
                 "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-                " AND datname = current_database() AND query LIKE '%verdict%'"
+                " AND datname = current_database() AND query LIKE '%hubqueue_settle%'"
             ).fetchall(),
             message="a settle that waits for the row",
         )
