@@ -73,6 +73,7 @@ class Hands:
         self._waiting: deque[Batch] = deque()
         self._changed = Condition()
         self._dismissed = False
+        self._interrupting = False
         self.batches: list[Batch] = []
         self.in_flight: dict[UUID, Running] = {}
         for number in range(count):
@@ -102,6 +103,7 @@ class Hands:
 
     def interrupt_all(self) -> None:
         """Interrupt every handler that runs: its transaction rolls back, its attempt is unspent."""
+        self._interrupting = True
         for batch in list(self.batches):
             batch.latch.fire(Interrupted)
 
@@ -155,6 +157,8 @@ class Hands:
         """One of a batch that did not go well together, under a timeout of its own."""
         single = Batch(batch.handler, [running])
         self.batches.append(single)
+        if self._interrupting:
+            single.latch.fire(Interrupted)
         try:
             return self._run_one(single)
         finally:

@@ -70,6 +70,7 @@ class Loop:
         self.deadlines = Deadlines()
         self.owed: list[Owed] = []
         self.done = 0
+        self.taken = 0
         self.draining = False
         self.orphans = True
         self._woken, self._waker = socket.socketpair()
@@ -177,6 +178,7 @@ class Loop:
         batches, unknown = self.intake.bundle(claimed)
         self.owed += [Owed(each, verdicts.hand_back(), self.using) for each in unknown]
         for batch in batches:
+            self.taken += len(batch.running)
             self.hands.take(batch)
         self.pace.now() if claimed else self.pace.found_nothing()
 
@@ -220,13 +222,14 @@ class Loop:
                 self.worker, [lane.queue for lane in self.lanes], self.kinds, using=self.using
             )
             return [found] if found else []
-        left = self.max_jobs - self.done - len(self.hands.in_flight) if self.max_jobs else None
+        left = self.max_jobs - self.taken if self.max_jobs else None
         return self.intake.claim(at_most=left)
 
     def _hand_back_unbegun(self) -> None:
         """What was claimed ahead and not begun goes back, unspent: at the end at once, else after a moment."""
         waited = 0.0 if self.draining else CLAIMED_AHEAD_FOR
         for running in self.hands.withdraw(older_than=waited):
+            self.taken -= 1
             self.owed.append(Owed(running.claimed, verdicts.hand_back(), self.using))
 
     def _began(self, batch: Batch) -> None:
@@ -293,7 +296,7 @@ class Loop:
     def _spent(self) -> bool:
         if self.hands.batches:
             self._idle_since = monotonic()
-        if self.max_jobs and self.done + len(self.hands.in_flight) >= self.max_jobs:
+        if self.max_jobs and self.taken >= self.max_jobs:
             return True
         if self.max_memory and resident_bytes() > self.max_memory:
             return True

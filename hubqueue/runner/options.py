@@ -12,6 +12,9 @@ from hubqueue.errors import HubqueueError
 from hubqueue.lifecycle.database import alias
 from hubqueue.registry import Registry
 
+LONGEST_GRACE = 86_400.0
+LAST_PORT = 65_535
+
 
 class BadOptions(HubqueueError):
     """The worker cannot start as asked. The message is one sentence per problem."""
@@ -60,6 +63,16 @@ def parse_queues(text: str, known: Sequence[str]) -> dict[str, int]:
     return caps or dict.fromkeys(known, 0)
 
 
+def parse_grace(seconds: float) -> timedelta:
+    """``--grace`` as a duration. Refuses what is none: negative, endless, not a number."""
+    if not 0 <= seconds <= LONGEST_GRACE:
+        raise BadOptions(
+            f"--grace: expected 0 to {LONGEST_GRACE:g} seconds, got {seconds:g}: choose how long jobs in flight may"
+            " take to finish."
+        )
+    return timedelta(seconds=seconds)
+
+
 def check_start(options: Options, current: Conf, registry: Registry) -> None:
     """Raise ``BadOptions`` with every contradiction between options, settings and handlers."""
     found = [text for _, text in problems(current, registry)]
@@ -71,6 +84,8 @@ def check_start(options: Options, current: Conf, registry: Registry) -> None:
     ):
         if value < least:
             found.append(f"{name}: expected at least {least}, got {value}.")
+    if not 0 <= options.metrics_port <= LAST_PORT:
+        found.append(f"--metrics-port: expected 1 to {LAST_PORT}, got {options.metrics_port}.")
     pool = connections.settings[alias()].get("OPTIONS", {}).get("pool")
     if isinstance(pool, dict) and pool.get("max_size") and pool["max_size"] < options.threads + 2:
         found.append(

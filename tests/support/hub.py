@@ -36,6 +36,7 @@ class Hub:
             "PYTHONPATH": str(CHECKOUT),
             "PYTHONUNBUFFERED": "1",
             "PROOF_DIR": str(home),
+            "TMPDIR": str(home),
         }
         self.trees: list[WorkerTree] = []
         self._session: psycopg.Connection[Any] | None = None

@@ -2,7 +2,6 @@
 
 import socket
 from argparse import ArgumentParser
-from datetime import timedelta
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -11,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from hubqueue.conf import conf
 from hubqueue.registry import registry
 from hubqueue.runner.health import serve
-from hubqueue.runner.options import BadOptions, Options, check_start, parse_queues
+from hubqueue.runner.options import BadOptions, Options, check_start, parse_grace, parse_queues
 from hubqueue.runner.sessions import name_sessions
 from hubqueue.runner.supervisor import Supervisor
 
@@ -56,7 +55,7 @@ class Command(BaseCommand):
                 processes=given["processes"],
                 threads=given["threads"],
                 caps=parse_queues(given["queues"], conf().queues),
-                grace=timedelta(seconds=given["grace"]),
+                grace=parse_grace(given["grace"]),
                 scheduler=not given["no_scheduler"] and not given["until_idle"],
                 until_idle=given["until_idle"],
                 max_jobs=given["max_jobs"],
@@ -65,12 +64,19 @@ class Command(BaseCommand):
             )
             check_start(options, conf(), registry)
             name_sessions(f"hubqueue-supervisor-{socket.gethostname()}"[:63])
-            supervisor = Supervisor(options)
-            endpoint = serve(supervisor, given["metrics_host"]) if options.metrics_port else None
-            try:
-                supervisor.run()
-            finally:
-                if endpoint is not None:
-                    endpoint.close()
+            supervise(Supervisor(options), given["metrics_host"])
         except (BadOptions, ImproperlyConfigured) as refused:
             raise CommandError(str(refused)) from None
+
+
+def supervise(supervisor: Supervisor, metrics_host: str) -> None:
+    """Run to the end, with the worker's port open if it has one, and leave nothing behind."""
+    endpoint = None
+    try:
+        if supervisor.options.metrics_port:
+            endpoint = serve(supervisor, metrics_host)
+        supervisor.run()
+    finally:
+        if endpoint is not None:
+            endpoint.close()
+        supervisor.spawner.close()
