@@ -18,7 +18,7 @@ FULL_LOOK_SHARE = 30
 
 @dataclass(slots=True)
 class Lane:
-    """A queue as one worker serves it: how many of its jobs may run here, which tenant was served last.
+    """A queue as one worker serves it: how many of its jobs may run here (0 = any), which tenant was served last.
 
     ``floors`` says per priority where the oldest due job was at the last claim: the next one looks no further
     back, except now and then (``full_look_at``, on the process's clock), for jobs that were dated back.

@@ -26,8 +26,11 @@ class Deadlines:
         with self._changed:
             if len(self._waiting) >= self._room:
                 self._forget_closed()
-            heapq.heappush(self._waiting, (monotonic() + seconds, next(self._order), latch))
-            self._changed.notify()
+            moment = monotonic() + seconds
+            sooner = not self._waiting or moment < self._waiting[0][0]
+            heapq.heappush(self._waiting, (moment, next(self._order), latch))
+            if sooner:
+                self._changed.notify()
 
     def _forget_closed(self) -> None:
         self._waiting = [each for each in self._waiting if not each[2].closed]

@@ -42,6 +42,7 @@ class Batch:
     running: Sequence[Running]
     latch: Latch = field(default_factory=Latch)
     taken_at: float = field(default_factory=monotonic)
+    began_at: float | None = None
 
     @property
     def queue(self) -> str:

@@ -9,14 +9,16 @@ from hubqueue.lifecycle.guard import Claimed
 from hubqueue.registry import Handler, Registry
 from hubqueue.runner.hands import Batch, Hands, Running
 
-QUICK = 0.05
+# What is claimed ahead is likely to begin within so many seconds, and is at most so much per thread.
+SOON = 0.05
+MOST_AHEAD = 25
 
 
 class Intake:
     """Claims for one child and bundles what it got.
 
-    While attempts are quick, one more batch per thread is claimed ahead, so that no thread waits for a claim;
-    it is handed back when its turn does not come.
+    While attempts are quick, more is claimed ahead, so that no thread waits for a claim and one claim serves
+    many jobs; what does not get its turn soon is handed back.
     """
 
     def __init__(
@@ -44,11 +46,18 @@ class Intake:
 
     @property
     def slots(self) -> int:
-        """How many more batches may be claimed now."""
+        """How many more batches may be claimed now; none while enough are waiting, so that claims are few."""
         batches = list(self._hands.batches)
-        slow = any(monotonic() - batch.taken_at > QUICK for batch in batches)
-        ahead = self._threads if self._seconds < QUICK and not slow else 0
-        return self._threads + ahead - len(batches)
+        begun = [batch.began_at for batch in batches if batch.began_at is not None]
+        ahead = self._ahead(begun)
+        waiting = len(batches) - len(begun)
+        return 0 if waiting > ahead // 2 else self._threads + ahead - len(batches)
+
+    def _ahead(self, begun: Sequence[float]) -> int:
+        """As many batches as the threads are likely to begin within a moment; none while one of them is slow."""
+        if any(monotonic() - moment > SOON for moment in begun):
+            return 0
+        return self._threads * min(MOST_AHEAD, int(SOON / max(self._seconds, 0.001)))
 
     def claim(self, *, at_most: int | None) -> list[Claimed]:
         """Claim for the free slots, each lane up to its cap; a job of a grouped kind brings more of its kind.
@@ -59,7 +68,10 @@ class Intake:
         busy: dict[str, int] = {}
         for batch in list(self._hands.batches):
             busy[batch.queue] = busy.get(batch.queue, 0) + 1
-        rooms = [min(slots, lane.cap - busy.get(lane.queue, 0)) for lane in self._lanes]
+        rooms = [
+            min(slots, lane.cap - busy.get(lane.queue, 0)) if lane.cap else slots
+            for lane in self._lanes
+        ]
         claimed = claim(self._worker, self._lanes, rooms, slots, self._kinds, using=self._using)
         self._lanes.append(self._lanes.pop(0))
         more = None if at_most is None else at_most - len(claimed)

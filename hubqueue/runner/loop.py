@@ -237,7 +237,7 @@ class Loop:
         limit = batch.handler.timeout.total_seconds()
         begun = [[str(each.claimed.id), each.claimed.fence] for each in batch.running]
         self.wire.send({"began": begun, "limit": limit})
-        batch.taken_at = monotonic()
+        batch.began_at = monotonic()
         self.deadlines.watch(batch.latch, limit)
 
     def _put_off(self, batch: Batch) -> None:
@@ -255,12 +255,13 @@ class Loop:
             elif isinstance(outcome, Owed):
                 self.owed.append(outcome)
         self.wire.send({"ended": [str(each.claimed.id) for each in batch.running]})
-        self.intake.took(monotonic() - batch.taken_at)
+        self.intake.took(monotonic() - (batch.began_at or batch.taken_at))
 
     def _freed(self, batch: Batch) -> None:
         self.done += len(batch.running)
-        self.pace.now()
-        self.wake()
+        if self.draining or self.owed or self.intake.slots > 0:
+            self.pace.now()
+            self.wake()
 
     def _pay_owed(self) -> None:
         if not self.owed or monotonic() < self._pay_at:

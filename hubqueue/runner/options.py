@@ -37,15 +37,11 @@ class Options:
     metrics_port: int = 0
 
     def caps_of(self, child: int) -> dict[str, int]:
-        """The share of one child: caps are split so that their sum is what was asked for."""
+        """The share of one child (0 = no cap): caps are split so that their sum is what was asked for."""
         shares = {}
         for queue, cap in self.caps.items():
-            share = (
-                cap // self.processes + (1 if child < cap % self.processes else 0)
-                if cap
-                else self.threads
-            )
-            if share:
+            share = cap // self.processes + (1 if child < cap % self.processes else 0)
+            if share or not cap:
                 shares[queue] = min(share, self.threads)
         return shares
 
