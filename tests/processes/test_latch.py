@@ -1,6 +1,7 @@
 """An interrupt hits the handler it is meant for, or nobody: never the settle, never the next job."""
 
 import gc
+import sys
 import time
 import weakref
 from collections import Counter
@@ -37,6 +38,15 @@ def deadlines() -> Deadlines:
     return Deadlines()
 
 
+@pytest.fixture
+def eager_threads() -> Iterator[None]:
+    """Threads take turns every 10 microseconds, so that an interrupt falls due close to its moment."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(usual)
+
+
 def spin(seconds: float) -> None:
     """Byte codes, where an interrupt can be delivered."""
     end = time.monotonic() + seconds
@@ -49,6 +59,7 @@ def around_the_limit(number: int) -> float:
     return LIMIT + (number % 41 - 20) / 100_000
 
 
+@pytest.mark.usefixtures("eager_threads")
 def test_a_handler_that_ends_at_its_timeout_has_one_outcome_and_the_next_is_left_alone(
     deadlines: Deadlines,
 ) -> None:
@@ -71,6 +82,7 @@ def test_a_handler_that_ends_at_its_timeout_has_one_outcome_and_the_next_is_left
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
+@pytest.mark.usefixtures("eager_threads")
 @pytest.mark.django_db(transaction=True)
 def test_an_attempt_that_ends_at_its_timeout_is_settled_once(deadlines: Deadlines) -> None:
     with connection.cursor() as cursor:
@@ -78,9 +90,9 @@ def test_an_attempt_that_ends_at_its_timeout_is_settled_once(deadlines: Deadline
     seen: Counter[str] = Counter()
 
     def brink(number: int, job: Any) -> None:
-        deadlines.watch(latches[number], LIMIT + 0.003)
         with connection.cursor() as cursor:
             cursor.execute("INSERT INTO brink VALUES (%s)", [number])
+        deadlines.watch(latches[number], LIMIT)
         spin(around_the_limit(number))
 
     latches = [Latch() for _ in range(TIMES)]
