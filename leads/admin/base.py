@@ -11,6 +11,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.encoding import force_str
+from django.utils.text import capfirst
 
 from hubqueue.admin.readonly import BoundedPaginator
 from hubqueue.admin.verbs import ReasonForm
@@ -33,6 +34,13 @@ class BoundedAdmin(admin.ModelAdmin[M]):
     class Media:
         css = {"all": ["hubqueue/admin.css"]}
 
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The list, under the name of what it lists."""
+        title = capfirst(str(self.opts.verbose_name_plural))
+        return super().changelist_view(request, {"title": title, **(extra_context or {})})
+
 
 class LookOnlyAdmin(BoundedAdmin[M]):
     """Rows to look at. No form adds, changes or deletes any."""
@@ -49,19 +57,31 @@ class LookOnlyAdmin(BoundedAdmin[M]):
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One verb of a page. ``do(row, actor, reason)`` raises ``LeadError`` for a refusal."""
+    """One verb of a page. ``do(row, actor, reason)`` raises ``LeadError`` for a refusal.
+
+    ``done`` says afterwards what happened and what comes next.
+    """
 
     word: str
     label: str
     explanation: str
     permission: str
+    done: str
     do: Callable[[Any, str, str], object]
 
 
 def ask_and_do(
-    page: admin.ModelAdmin[Any], request: HttpRequest, queryset: QuerySet[Any], verb: Verb
+    page: admin.ModelAdmin[Any],
+    request: HttpRequest,
+    queryset: QuerySet[Any],
+    verb: Verb,
+    *,
+    back: str = "",
 ) -> HttpResponse | None:
-    """Ask why on a page of its own; with an answer do the verb row by row and say what came of each."""
+    """Ask why on a page of its own; with an answer do the verb row by row and say what came of each.
+
+    ``back`` is where who changes their mind goes; empty = where the request came from.
+    """
     if not request.user.has_perm(verb.permission):
         page.message_user(request, f"You may not {verb.word} these.", messages.ERROR)
         return None
@@ -79,7 +99,7 @@ def ask_and_do(
         "verb": verb,
         "form": form,
         "rows": chosen,
-        "back": request.get_full_path(),
+        "back": back or request.get_full_path(),
     }
     return TemplateResponse(request, "admin/leads/reason.html", context)
 
@@ -90,7 +110,8 @@ def _do(
     try:
         verb.do(row, request.user.get_username(), reason)
     except LeadError as refused:
-        page.message_user(request, f"{row}: refused ({refused.code}). {refused}", messages.ERROR)
+        said = f"{capfirst(str(row))}: refused. {capfirst(str(refused))} ({refused.code})"
+        page.message_user(request, said, messages.ERROR)
         return
     LogEntry.objects.create(
         user_id=str(request.user.pk),
@@ -100,4 +121,4 @@ def _do(
         action_flag=CHANGE,
         change_message=f"{verb.label}: {reason}",
     )
-    page.message_user(request, f"{row}: {verb.label.lower()}, done.", messages.SUCCESS)
+    page.message_user(request, f"{capfirst(str(row))}: {verb.done}", messages.SUCCESS)

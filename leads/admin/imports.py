@@ -33,7 +33,8 @@ SHOWN = 100
 class UploadForm(forms.Form):
     file = forms.FileField(
         help_text="CSV with the columns event, name, email, phone, company, sale_order, state and"
-        " registered_at; every further column is a question."
+        " registered_at; every further column is a question. Nothing is imported before you have"
+        " seen how it is understood."
     )
     tenant = forms.CharField(
         max_length=64,
@@ -41,7 +42,9 @@ class UploadForm(forms.Form):
         validators=[ProhibitNullCharactersValidator()],
         help_text="Whose events these are; empty = the installation's own.",
     )
-    arm_leads = forms.BooleanField(required=False, initial=True, label="Generate leads of these")
+    arm_leads = forms.BooleanField(
+        required=False, initial=True, label="Generate leads of these registrations"
+    )
 
 
 @admin.register(ImportRun)

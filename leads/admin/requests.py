@@ -1,49 +1,26 @@
 """Lead requests: how each event stands, and the officers' verbs."""
 
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from hubqueue.admin import cells
-from leads import officers
-from leads.admin.base import LookOnlyAdmin, Verb, ask_and_do
+from hubqueue.querysets import database_now
+from leads.admin.base import LookOnlyAdmin, ask_and_do
+from leads.admin.request_page import described
+from leads.admin.request_verbs import VERBS, fitting
+from leads.admin.standing import pill, walker
 from leads.models import LeadArm, LeadRequest
-
-VERBS = {
-    "run": Verb(
-        "run",
-        "Run now",
-        "Every registration of the event is looked at now, whether the request is done or not.",
-        "leads.run_leadrequest",
-        lambda row, actor, reason: officers.run(row.event_id, actor=actor, reason=reason),
-    ),
-    "park": Verb(
-        "park",
-        "Park",
-        "No leads of the event are generated until somebody releases it. A walk ends at its next page.",
-        "leads.park_leadrequest",
-        lambda row, actor, reason: officers.park(row.event_id, actor=actor, reason=reason),
-    ),
-    "release": Verb(
-        "release",
-        "Release",
-        "The next pass takes the event again.",
-        "leads.release_leadrequest",
-        lambda row, actor, reason: officers.release(row.event_id, actor=actor, reason=reason),
-    ),
-    "rearm": Verb(
-        "rearm",
-        "Arm again",
-        "The next pass looks at every registration of the event, at once even after a failure.",
-        "leads.rearm_leadrequest",
-        lambda row, actor, reason: officers.rearm(row.event_id, actor=actor, reason=reason),
-    ),
-}
 
 
 class StandingFilter(admin.SimpleListFilter):
@@ -77,22 +54,53 @@ class StandingFilter(admin.SimpleListFilter):
 
 @admin.register(LeadRequest)
 class LeadRequestAdmin(LookOnlyAdmin[LeadRequest]):
-    list_display = ["event", "standing", "armed", "claimed", "error_detail", "attempted_at"]
+    list_display = ["event", "standing", "claimed", "failure", "attempted"]
     list_filter = [StandingFilter]
-    list_select_related = ["event"]
     search_fields = ["event__code__startswith", "event__name__istartswith"]
+    search_help_text = "How the code or the name of an event begins."
     ordering = ["-id"]
     sortable_by = ()
     actions = ["run", "park", "release", "rearm"]
-    fields = [
-        "event", "standing", "armed", "claimed", "error_detail", "failures", "next_attempt_at",
-        "parked_at", "park_reason", "walk", "attempted_at", "created_at", "created_by", "updated_at",
-        "updated_by",
-    ]  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LeadRequest]:
         arms = LeadArm.objects.filter(event_id=OuterRef("event_id"))
-        return super().get_queryset(request).annotate(is_armed=Exists(arms))
+        rows = super().get_queryset(request).select_related("event")
+        return rows.annotate(is_armed=Exists(arms))
+
+    def get_urls(self) -> list[Any]:
+        verb = self.admin_site.admin_view(self.verb_view)
+        return [
+            path("<uuid:row_id>/<slug:word>/now/", verb, name="leads_leadrequest_verb"),
+            *super().get_urls(),
+        ]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """The page of one event's request."""
+        row: Any = self.get_object(request, object_id)
+        if row is None:
+            return super().change_view(request, object_id, form_url, extra_context)
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        now = database_now(self.get_queryset(request).db)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "media": self.media,
+            **described(row, now, armed=row.is_armed),
+            "verbs": [v for v in fitting(row, now) if request.user.has_perm(v.permission)],
+        }
+        return TemplateResponse(request, "admin/leads/request.html", context)
+
+    def verb_view(self, request: HttpRequest, row_id: UUID, word: str) -> HttpResponse:
+        """Ask why; with an answer do it and go back to the request."""
+        if word not in VERBS:
+            raise Http404
+        rows = self.get_queryset(request).filter(pk=get_object_or_404(LeadRequest, pk=row_id).pk)
+        back = reverse("admin:leads_leadrequest_change", args=[row_id])
+        asked = ask_and_do(self, request, rows, VERBS[word], back=back)
+        return asked or HttpResponseRedirect(back)
 
     @admin.action(description="Run now …", permissions=["run"])
     def run(self, request: HttpRequest, queryset: QuerySet[LeadRequest]) -> HttpResponse | None:
@@ -123,34 +131,22 @@ class LeadRequestAdmin(LookOnlyAdmin[LeadRequest]):
         return request.user.has_perm(VERBS["rearm"].permission)
 
     @admin.display(description="standing")
-    def standing(self, row: LeadRequest) -> SafeString:
-        word, look = _standing(row)
-        return format_html('<span class="hq-pill hq-{}">{}</span>', look, word)
-
-    @admin.display(description="armed", boolean=True)
-    def armed(self, row: Any) -> bool:
-        return bool(row.is_armed)
+    def standing(self, row: Any) -> SafeString:
+        return pill(row, timezone.now(), armed=row.is_armed)
 
     @admin.display(description="walked by")
     def claimed(self, row: LeadRequest) -> SafeString | str:
         if row.claimed_at is None:
             return cells.NOTHING
         since = cells.when(row.claimed_at, timezone.now())
-        return format_html("{}, lease of {}", row.claimed_by or "?", since)
+        return format_html("{}, last heard of {}", walker(row), since)
 
-    @admin.display(description="progress of the last walk")
-    def walk(self, row: LeadRequest) -> SafeString | str:
-        if not row.progress:
+    @admin.display(description="last failure")
+    def failure(self, row: LeadRequest) -> SafeString | str:
+        if not row.error_detail:
             return cells.NOTHING
-        said = [(name.replace("_", " "), count) for name, count in row.progress.items()]
-        return format_html_join(", ", "{}: {}", said)
+        return format_html('<span class="hq-code">{}</span>', row.error_detail)
 
-
-def _standing(row: LeadRequest) -> tuple[str, str]:
-    if row.parked_at is not None:
-        return "Parked", "parked"
-    if row.claimed_at is not None:
-        return "Being walked", "running"
-    if row.error_detail:
-        return "Failed, will be tried again", "retry"
-    return ("Done", "succeeded") if row.done else ("Open", "due")
+    @admin.display(description="last walk")
+    def attempted(self, row: LeadRequest) -> SafeString | str:
+        return cells.when(row.attempted_at, timezone.now())

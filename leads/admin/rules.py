@@ -13,13 +13,28 @@ from django.utils.safestring import SafeString
 from hubqueue.admin.cells import NOTHING
 from leads import services
 from leads.admin.base import BoundedAdmin
-from leads.models import Grouping, LeadProvenance, LeadRule, LeadRulePredicate
+from leads.models import (
+    Answer,
+    Event,
+    EventType,
+    Grouping,
+    LeadProvenance,
+    LeadRule,
+    LeadRulePredicate,
+)
 
 
 class PredicateInline(admin.TabularInline[LeadRulePredicate, LeadRule]):
     model = LeadRulePredicate
     extra = 0
     autocomplete_fields = ["question"]
+    readonly_fields = ["meaning"]
+    verbose_name_plural = "conditions: all of them must hold"
+    verbose_name = "condition"
+
+    @admin.display(description="which is")
+    def meaning(self, predicate: LeadRulePredicate) -> str:
+        return ", ".join(names_of(predicate)) or NOTHING
 
 
 @admin.register(LeadRule)
@@ -59,7 +74,7 @@ class LeadRuleAdmin(BoundedAdmin[LeadRule]):
             kwargs["widget"] = forms.Textarea(attrs={"rows": 2, "cols": 60})
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
-    @admin.display(description="groups, and those with a lead")
+    @admin.display(description="groups so far")
     def groups(self, rule: LeadRule) -> SafeString | str:
         counted = (
             LeadProvenance.objects.filter(rule=rule)
@@ -69,7 +84,22 @@ class LeadRuleAdmin(BoundedAdmin[LeadRule]):
         )
         labels = dict(Grouping.choices)
         said = [(labels[grouping], groups, led) for grouping, groups, led in counted]
-        return format_html_join("; ", "{}: {} groups, {} with a lead", said) or NOTHING
+        return format_html_join("; ", "{}: {}, with a lead {}", said) or NOTHING
+
+
+MOST_NAMED = 10
+
+
+def names_of(predicate: LeadRulePredicate) -> list[str]:
+    """The names behind the ids of a condition, as far as they are known here."""
+    models: dict[str, type[Event] | type[EventType] | type[Answer]] = {
+        "event": Event, "event_type": EventType, "question_answer": Answer,
+    }  # fmt: skip
+    model = models.get(predicate.axis)
+    stored = LeadRulePredicate.objects.filter(pk=predicate.pk).first()
+    if model is None or stored is None:
+        return []
+    return [str(row) for row in model._default_manager.filter(pk__in=stored.values)[:MOST_NAMED]]
 
 
 def request_before(request: HttpRequest) -> Any:

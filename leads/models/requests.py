@@ -113,4 +113,4 @@ class LeadRequest(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"lead request of {self.event_id}"
+        return f"lead request of {self.event}"

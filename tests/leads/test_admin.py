@@ -73,7 +73,7 @@ def test_the_page_of_a_request_shows_how_it_stands(boss, request_row):
         error_detail="leads.sink_refused: no", progress={"rule": 1, "matched": 7},
     )  # fmt: skip
     body = boss.get(page("leadrequest_change", request_row.pk)).content.decode()
-    for said in ("Parked", "wait for Monday", "leads.sink_refused: no", "matched: 7"):
+    for said in ("Parked", "wait for Monday", "leads.sink_refused: no", "new registrations taken</dt><dd>7"):
         assert said in body
 
 
@@ -194,8 +194,8 @@ def test_the_page_of_a_rule_counts_groups_and_those_with_a_lead(boss, request_ro
     rule = LeadRule.objects.get()
     LeadProvenance.objects.create(rule=rule, grouping="per_order", group_key="order:1")
     body = boss.get(page("leadrule_change", rule.pk)).content.decode()
-    assert "per order: 1 groups, 0 with a lead" in body
-    assert "per event and day: 1 groups, 1 with a lead" in body
+    assert "per order: 1, with a lead 0" in body
+    assert "per event and day: 1, with a lead 1" in body
 
 
 def test_a_registration_added_and_moved_on_its_pages_arms(boss):
@@ -249,7 +249,7 @@ def test_a_file_is_uploaded_looked_at_imported_and_reported(boss):
     assert 'http-equiv="refresh"' in boss.get(answer.url).content.decode()
     run_due_jobs()
     body = boss.get(answer.url).content.decode()
-    assert "1 imported, 0 duplicates, 1 bad" in body
+    assert "1 imported, 0 were there already, 1 refused" in body
     report = boss.get(page("import_report", run.pk))
     assert report.headers["Content-Disposition"].startswith("attachment")
     lines = b"".join(report.streaming_content).decode().splitlines()
