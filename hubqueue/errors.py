@@ -44,6 +44,12 @@ class HeldNothing(HubqueueError):
     code = "no_transaction"
 
 
+class TransactionLeftOpen(HubqueueError):
+    """A handler ended inside a transaction that it had begun by itself: nothing after it would be committed."""
+
+    code = "transaction_left_open"
+
+
 class StopRequested(HubqueueError):
     """Raised by ``checkpoint()``: an officer asked the job to stop, or its lease is lost."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg.pq import TransactionStatus
 
 from hubqueue.lifecycle.database import alias
 
@@ -36,6 +37,19 @@ def is_connection_loss(raised: BaseException, using: str) -> bool:
         return True
     began_with = getattr(_began_with, using, None)
     return _is_gone(connections[using].connection) or bool(began_with and began_with.broken)
+
+
+def is_left_open(using: str) -> bool:
+    """Whether this thread's connection is inside a transaction, Django's or one begun behind its back."""
+    connection = connections[using]
+    held = connection.connection
+    if held is None or held.closed:
+        return False
+    return (
+        connection.in_atomic_block
+        or not connection.autocommit
+        or held.info.transaction_status != TransactionStatus.IDLE
+    )
 
 
 def _is_gone(held: Any) -> bool:

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from django.db import DatabaseError
+from django.db import DatabaseError, connections
 
 from hubqueue.conf import conf
-from hubqueue.errors import LeaseLost, RowBusy
-from hubqueue.lifecycle.connections import is_connection_loss
+from hubqueue.errors import LeaseLost, RowBusy, TransactionLeftOpen
+from hubqueue.lifecycle.connections import is_connection_loss, is_left_open
 from hubqueue.lifecycle.context import JobContext
 from hubqueue.lifecycle.owed import Owed, store
 from hubqueue.lifecycle.settle import Abandon, Settled, Verdict
@@ -35,7 +35,10 @@ def perform(
     The work was done outside the database, so its completion is not given up for a database that is away
     or a row that is busy: ``Unstored`` carries what is owed.
     """
+    nested = connections[job.using].in_atomic_block
     answer = invoke()
+    if not nested and is_left_open(job.using):
+        raise TransactionLeftOpen("a detached handler ends every transaction that it begins")
     record = answer.record if isinstance(answer, Done) else None
     owed = Owed(job.claimed, judge(answer), job.using, abandon, record)
     try:

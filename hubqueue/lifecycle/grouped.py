@@ -68,6 +68,8 @@ def run_together(attempts: Sequence[Attempt], call: Call) -> list[Settled | Owed
         return None
     except BaseException:
         return None
+    if not committed and not attempts[0].nested:
+        return None
     by_id = {each.id: each for each in settled}
     return [by_id[attempt.claimed.id] for attempt in attempts]
 

@@ -19,7 +19,7 @@ from hubqueue.errors import (
 )
 from hubqueue.lifecycle import detached, transactional
 from hubqueue.lifecycle import settle as verdicts
-from hubqueue.lifecycle.connections import begin, discard, is_connection_loss
+from hubqueue.lifecycle.connections import begin, discard, is_connection_loss, is_left_open
 from hubqueue.lifecycle.context import JobContext, Watch
 from hubqueue.lifecycle.failure import Broken, broken_by, code_word, printable
 from hubqueue.lifecycle.guard import Claimed
@@ -108,7 +108,11 @@ def run(attempt: Attempt) -> Settled | Owed | None:
         )
     except BaseException as raised:
         verdict = _verdict_on(attempt, raised)
-        if isinstance(raised, Interrupted) or is_connection_loss(raised, attempt.using):
+        if (
+            isinstance(raised, Interrupted)
+            or is_connection_loss(raised, attempt.using)
+            or is_left_open(attempt.using)
+        ):
             _let_go(attempt)
         return _pay(attempt, verdict)
 

@@ -8,6 +8,7 @@ from time import monotonic
 from django.db import DatabaseError, connections, transaction
 
 from hubqueue.conf import conf
+from hubqueue.errors import TransactionLeftOpen
 from hubqueue.lifecycle.connections import is_connection_loss
 from hubqueue.lifecycle.context import JobContext
 from hubqueue.lifecycle.failure import broken_by
@@ -32,6 +33,7 @@ def perform(
     """Run and settle in one transaction. Whatever is raised rolled everything back, except ``InDoubt``."""
     started = monotonic()
     committing = committed = False
+    nested = connections[job.using].in_atomic_block
     hooks_before = len(connections[job.using].run_on_commit)
 
     def note() -> None:
@@ -58,6 +60,8 @@ def perform(
         if committing and not committed and is_connection_loss(raised, job.using):
             raise InDoubt from raised
         raise
+    if not committed and not nested:
+        raise TransactionLeftOpen("a handler leaves every atomic() block that it enters")
     return settled
 
 

@@ -12,7 +12,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from hubqueue.errors import Interrupted
-from hubqueue.lifecycle.connections import discard
+from hubqueue.lifecycle.connections import discard, is_left_open
 from hubqueue.lifecycle.context import Watch
 from hubqueue.lifecycle.grouped import run_together
 from hubqueue.lifecycle.guard import Claimed
@@ -176,7 +176,7 @@ class Hands:
         """
         for connection in connections.all(initialized_only=True):
             try:
-                if distrust or connection.in_atomic_block or not connection.autocommit:
+                if distrust or is_left_open(connection.alias):
                     discard(connection.alias)
                 elif _is_pooled(connection) or (
                     connection.errors_occurred and not connection.is_usable()

@@ -9,7 +9,7 @@ import subprocess
 import time
 from datetime import timedelta
 
-from django.db import connection
+from django.db import connection, transaction
 
 from hubqueue.api import Backoff, Dead, Done, JobContext, Park, Repeat, Result, Retry, handler
 from tests.support.proof.gates import has, read, say, wait_for
@@ -202,3 +202,35 @@ def leak(job: JobContext, *, name: str, mebibytes: int) -> None:
     began(job, name)
     LEAKED.append(bytearray(b"x") * (mebibytes << 20))
     write(name)
+
+
+def leave_open(how: str) -> None:
+    """Leave the connection inside a transaction."""
+    match how:
+        case "autocommit off":
+            transaction.set_autocommit(False)
+        case "atomic":
+            transaction.atomic().__enter__()
+        case "begin":
+            with connection.cursor() as cursor:
+                cursor.execute("BEGIN")
+
+
+@handler("proof.sloppy", max_attempts=1)
+def sloppy(job: JobContext, *, name: str, how: str, fail: bool) -> None:
+    """Transactional: leave a transaction open, and return or raise."""
+    began(job, name)
+    leave_open(how)
+    write(name)
+    if fail:
+        raise RuntimeError("as asked")
+
+
+@handler("proof.sloppy_detached", detached=True, max_attempts=1)
+def sloppy_detached(job: JobContext, *, name: str, how: str, fail: bool) -> None:
+    """Detached: the same."""
+    began(job, name)
+    leave_open(how)
+    write(name)
+    if fail:
+        raise RuntimeError("as asked")
