@@ -104,8 +104,8 @@ def _why_not(event_id: UUID) -> Exception:
     if request.parked_at is not None:
         return LeadVerbRefused("the request is parked; release it first.")
     return LeadRequestBusy(
-        f"a walk holds this request, leased by {request.claimed_by or 'nobody'}; wait until it ends,"
-        f" at most {LEASE.total_seconds() / 60:.0f} minutes after it was last heard of."
+        f"a walk holds this request ({request.claimed_by or 'nobody knows whose'}); wait until it"
+        f" ends, at most {LEASE.total_seconds() / 60:.0f} minutes after it was last heard of."
     )
 
 

@@ -8,5 +8,6 @@ DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="") or kept_secret()
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 
-# Static files come straight from the applications: nothing to collect on a laptop.
+# Static files come straight from the applications: nothing is collected on a laptop.
 WHITENOISE_USE_FINDERS = True
+STATIC_ROOT = None

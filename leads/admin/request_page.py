@@ -40,4 +40,4 @@ def _facts(row: LeadRequest, now: datetime) -> list[tuple[str, object]]:
 
 def _when_and_who(moment: datetime, who: str, now: datetime) -> object:
     said = cells.when(moment, now)
-    return format_html("{} by {}", said, who) if who else said
+    return format_html("{} by {}", said, who.removeprefix("run by ")) if who else said

@@ -44,6 +44,7 @@ class LeadRuleAdmin(BoundedAdmin[LeadRule]):
     list_select_related = ["event"]
     search_fields = ["name"]
     ordering = ["-id"]
+    empty_value_display = "every event"
     autocomplete_fields = ["event"]
     inlines = [PredicateInline]
     readonly_fields = ["groups"]

@@ -45,7 +45,7 @@ def standing(row: LeadRequest, now: datetime, *, armed: bool) -> Standing:
     if row.claimed_at is not None:
         return Standing("Being walked", "running") if is_walked(row, now) else _STUCK
     if row.error_detail:
-        return Standing("Failed, will be tried again", "retry")
+        return Standing("Failed", "retry")
     return Standing("Done", "succeeded") if row.done and not armed else Standing("Open", "due")
 
 

@@ -57,6 +57,7 @@ class Crew:
         child = subprocess.Popen(
             [sys.executable, str(ROOT / "manage.py"), *command],
             cwd=ROOT,
+            env={**os.environ, "DJANGO_RUNSERVER_HIDE_WARNING": "true"},
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )

@@ -54,13 +54,18 @@ def preview(blocks: Iterable[bytes], *, rows: int = 10, width: int = 60) -> Prev
     source = iter(blocks)
     first = next(source, b"")
     layout, found = open_file(chain([first], source))
-    shown = [[cell[:width] for cell in each.cells] for each in islice(found, rows)]
+    count = len(layout.names)
+    shown = [
+        [cell[:width] for cell in each.cells] + [""] * (count - len(each.cells))
+        for each in islice(found, rows)
+    ]
     safe = [
         [cell.encode("utf-8", "replace").decode().replace("\x00", "?") for cell in cells]
         for cells in shown
     ]
-    names = {",": "comma", ";": "semicolon", "\t": "tab"}
-    return Preview(encoding_of(first), names[layout.delimiter], layout.names, safe)
+    names = {",": "commas", ";": "semicolons", "\t": "tabs"}
+    encodings = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "utf-16": "UTF-16"}
+    return Preview(encodings[encoding_of(first)], names[layout.delimiter], layout.names, safe)
 
 
 def import_blocks(

@@ -152,7 +152,7 @@ def test_a_run_under_a_fresh_lease_is_refused_in_words(log_in: LogIn, picture: P
     page.click("input[value='Run now']")
     said = page.inner_text(".messagelist .error")
     assert "FAIR Night Trains 2026: refused. A walk holds this request" in said
-    assert "at most 15 minutes" in said
+    assert "(run by bo); wait until it ends, at most 15 minutes" in said
     assert "the run that bo asked for" in page.inner_text(".hq-why")
     picture("leads-run-refused")
     assert not Operation.objects.exists()

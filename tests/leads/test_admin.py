@@ -73,7 +73,12 @@ def test_the_page_of_a_request_shows_how_it_stands(boss, request_row):
         error_detail="leads.sink_refused: no", progress={"rule": 1, "matched": 7},
     )  # fmt: skip
     body = boss.get(page("leadrequest_change", request_row.pk)).content.decode()
-    for said in ("Parked", "wait for Monday", "leads.sink_refused: no", "new registrations taken</dt><dd>7"):
+    for said in (
+        "Parked",
+        "wait for Monday",
+        "leads.sink_refused: no",
+        "new registrations taken</dt><dd>7",
+    ):
         assert said in body
 
 

@@ -95,6 +95,30 @@ def test_a_signal_ends_the_server_and_the_worker(process_env, number):
             process.kill()
 
 
+def test_the_web_server_serves_styles_without_debug_and_warns_of_nothing(process_env):
+    port = free_port()
+    env = {
+        **process_env,
+        "DJANGO_SETTINGS_MODULE": "config.settings.development",
+        "PYTHONWARNINGS": "always",
+    }
+    process = start(env, "--port", str(port))
+    try:
+        until(lambda: _answers(port), timeout=90, message="the login page")
+        for name in ("admin/css/base.css", "hubqueue/admin.css"):
+            address = f"http://127.0.0.1:{port}/static/{name}"
+            with urllib.request.urlopen(address, timeout=10) as answer:
+                assert answer.headers["Content-Type"].startswith("text/css")
+                assert len(answer.read()) > 1000
+    finally:
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+    said = (out + err).lower()
+    assert "starting development server" in said
+    assert "no directory at" not in said
+    assert "do not use it in a production setting" not in said
+
+
 def test_the_files_are_what_their_generator_makes():
     folder = Path(demo_package.__file__).parent
     chance = random.Random(20260701)

@@ -310,7 +310,7 @@ def test_an_upload_without_its_columns_is_refused_and_keeps_nothing(event):
 
 def test_a_preview_shows_what_was_understood(event):
     shown = imports.preview_run(upload(GOOD.format(n=1), BAD["not_utf8"], BAD["nul"]))
-    assert (shown.encoding, shown.delimiter) == ("utf-8-sig", "semicolon")
+    assert (shown.encoding, shown.delimiter) == ("UTF-8", "semicolons")
     assert shown.columns[:2] == ("event", "name")
     assert shown.rows[0][:2] == ["K1", "Ada"]
     assert shown.rows[1][1] == "M?ller"
