@@ -10,13 +10,13 @@ from django.db.models import BooleanField, Exists, OuterRef, Q
 from django.db.models.expressions import RawSQL
 
 from leads.grouping import Member
+from leads.marks import Clock, marks_of
 from leads.models import (
     Event,
     LeadRule,
     LeadRulePredicate,
     Registration,
     RegistrationAnswer,
-    WalkMark,
 )
 from leads.predicates import Axis, Predicate, parse
 
@@ -49,25 +49,20 @@ class Matcher:
     since: int
 
 
-def matchers(event: Event, running: int) -> list[Matcher]:
-    """The active rules whose scope and event-level conditions the event fulfils, in id order.
-
-    ``running`` is the number of the oldest transaction still open. A mark above it was made on another
-    server, whose numbers say nothing here: after a restore everything is looked at once more.
-    """
+def matchers(event: Event, clock: Clock) -> list[Matcher]:
+    """The active rules whose scope and event-level conditions the event fulfils, in id order."""
     rules = (
         LeadRule.objects.filter(Q(event=None) | Q(event=event), active=True)
         .order_by("id")
         .prefetch_related("predicates")
     )
-    marks = {mark.rule_id: mark for mark in WalkMark.objects.filter(event=event, rule__active=True)}
+    marks = marks_of(event.pk, clock)
     found = []
     for rule in rules:
         predicates = _parsed(rule.predicates.all())
         if all(_holds(each, event) for each in predicates if each.axis is not Axis.QUESTION_ANSWER):
             fingerprint = _fingerprint(rule, predicates, event)
-            mark = marks.get(rule.pk)
-            fits = mark is not None and mark.fingerprint == fingerprint and mark.seen_xid <= running
+            marked, seen = marks.get(rule.pk, ("", 0))
             found.append(
                 Matcher(
                     rule.pk,
@@ -75,7 +70,7 @@ def matchers(event: Event, running: int) -> list[Matcher]:
                     rule.done_only,
                     tuple(p for p in predicates if p.axis is Axis.QUESTION_ANSWER),
                     fingerprint,
-                    mark.seen_xid if mark is not None and fits else 0,
+                    seen if marked == fingerprint else 0,
                 )
             )
     return found

@@ -6,16 +6,16 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError, connections, router, transaction
+from django.db import InterfaceError, OperationalError, router, transaction
 
 from hubqueue.errors import StopRequested
-from leads import leasing
+from leads import leasing, marks
 from leads.conf import conf
 from leads.errors import STOPPERS, SinkError, WalkLeaseLost
 from leads.grouping import Draft, Group, Member, group
 from leads.leasing import Lease
 from leads.matching import Matcher, matchers, page
-from leads.models import Event, LeadRequest, WalkMark
+from leads.models import Event, LeadRequest
 from leads.record import Opened, check_lead_id, close_groups, open_groups
 from leads.sinks.base import Sink
 from leads.summary import Summary
@@ -52,13 +52,13 @@ class Walk:
     drained: list[Matcher] = field(default_factory=list)
     rule_number: int = 0
     rule_count: int = 0
+    seen: int = 0
     renewed: float = field(default_factory=monotonic)
 
     def run(self) -> Summary:
         """Walk and finish. Raises ``WalkLeaseLost``, and what ``checkpoint`` raises (the lease is freed)."""
-        seen = _oldest_running()
         try:
-            ended = self._rules(seen)
+            ended = self._rules()
         except _Stopped:
             ended = True
         except StopRequested:
@@ -69,7 +69,7 @@ class Walk:
                 raise
             self.refusals.append(_safe(raised))
             ended = True
-        self._end(ended, seen)
+        self._end(ended)
         return self.summary
 
     def progress(self) -> dict[str, Any]:
@@ -81,10 +81,12 @@ class Walk:
             "refused": len(self.refusals),
         }
 
-    def _rules(self, seen: int) -> bool:
+    def _rules(self) -> bool:
         """Walk every rule; False when the time was spent before the end."""
+        clock = self._clock()
+        self.seen = clock.oldest
         event = Event.objects.get(pk=self.lease.event_id)
-        rules = matchers(event, seen)
+        rules = matchers(event, clock)
         self.rule_count = self.summary.rules = len(rules)
         for self.rule_number, matcher in enumerate(rules, start=1):
             before = len(self.refusals)
@@ -93,6 +95,17 @@ class Walk:
             if len(self.refusals) == before:
                 self.drained.append(matcher)
         return True
+
+    def _clock(self) -> marks.Clock:
+        """The count of transactions, once no registration of the event is ahead of it."""
+        clock = marks.read_clock(self.lease.event_id)
+        if clock.strange:
+            limit = conf().event_lead_batch
+            while marks.restamp(self.lease.event_id, limit):
+                self.checkpoint()
+                self._fence()
+            clock = marks.read_clock(self.lease.event_id)
+        return clock
 
     def _drain(self, event: Event, matcher: Matcher) -> bool:
         """Take every page of a rule; False when the time was spent before the end."""
@@ -212,7 +225,7 @@ class Walk:
         if isinstance(raised, STOPPERS) or len(self.refusals) >= conf().event_lead_refusals:
             raise _Stopped from raised
 
-    def _end(self, ended: bool, seen: int) -> None:
+    def _end(self, ended: bool) -> None:
         with transaction.atomic(using=_alias()):
             if self.refusals:
                 first = self.refusals[0]
@@ -222,30 +235,9 @@ class Walk:
                 leasing.let_go(self.lease, self.progress())
             elif leasing.finish(self.lease, self.progress()):
                 self.summary.completed += 1
-            _remember(self.lease.event_id, self.drained, seen)
-
-
-def _remember(event_id: UUID, drained: list[Matcher], seen: int) -> None:
-    """Let the next walk of these rules start where this one began."""
-    WalkMark.objects.bulk_create(
-        [
-            WalkMark(
-                event_id=event_id, rule_id=each.rule_id, fingerprint=each.fingerprint, seen_xid=seen
-            )
-            for each in drained
-        ],
-        update_conflicts=True,
-        unique_fields=["event", "rule"],
-        update_fields=["fingerprint", "seen_xid"],
-    )
-
-
-def _oldest_running() -> int:
-    """The number of the oldest transaction that is still open: all older ones can be seen."""
-    with connections[_alias()].cursor() as cursor:
-        cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
-        (number,) = cursor.fetchone()
-    return int(number)
+            if self.drained:
+                fingerprints = {each.rule_id: each.fingerprint for each in self.drained}
+                marks.remember(self.lease.event_id, fingerprints, self.seen)
 
 
 def _is_stop(raised: Exception) -> bool:

@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from leads import services
+from leads.marks import read_clock
 from leads.matching import matchers, page
 from leads.models import Lead, LeadArm, LeadProvenance, LeadRequest, WalkMark
 from tests.leads.made import (
@@ -84,7 +85,7 @@ def test_a_walk_reads_what_changed_since_the_last_and_no_more(settings):
     services.arm_event(event)
     walk_all()
     mark = WalkMark.objects.get()
-    (matcher,) = matchers(event, mark.seen_xid)
+    (matcher,) = matchers(event, read_clock(event.pk))
     assert (matcher.rule_id, matcher.since) == (rule.pk, mark.seen_xid)
 
 
@@ -175,7 +176,7 @@ def test_the_anti_join_is_an_index_plan_at_a_million_rows_of_provenance():
         for table in ("registration", "leadprovenanceregistration", "leadprovenance"):
             cursor.execute(f"ANALYZE leads_{table}")
     late = [make_registration(event).pk for _ in range(3)]
-    (matcher,) = matchers(event, 0)
+    (matcher,) = matchers(event, read_clock(event.pk))
     with CaptureQueriesContext(connection) as captured:
         assert {member.id for member in page(event.pk, matcher, after=None, limit=200)} == set(late)
     with connection.cursor() as cursor:

@@ -21,7 +21,6 @@ from leads.models import (
     LeadProvenanceRegistration,
     LeadRequest,
     Registration,
-    WalkMark,
 )
 from leads.sinks import DatabaseSink, RefusingSink
 from tests.leads.made import (
@@ -519,15 +518,3 @@ def test_an_abandoned_walk_resumes_where_it_committed(rule, settings):
     assert summary.matched == 4
     assert taken(rule.pk) == everyone
     assert Lead.objects.get().registrations == 6
-
-
-@in_reality
-def test_a_mark_of_another_cluster_is_not_believed(rule):
-    """After a restore the numbers of transactions may start anew, below the marks."""
-    event = make_event()
-    services.register(event, name="A", phone="1")
-    walk_all()
-    WalkMark.objects.update(seen_xid=2**60)
-    late = services.register(event, name="B", phone="1")
-    walk_until_done()
-    assert late.pk in taken(rule.pk)
