@@ -21,7 +21,7 @@ NUMBERS: tuple[tuple[str, Callable[[str], float], float | None, str], ...] = (
     ("rows", _positive, 1_000_000, "rows beside them"),
     ("seconds", float, 30, "of what is timed"),
     ("concurrency", _positive, None, "instead of each system's best setting"),
-    ("writers", _positive, 32, "processes of doorbell"),
+    ("writers", _positive, 32, "processes of doorbell and clients of leads-arm"),
     ("crash-wait", float, 45, "seconds of patience after a kill"),
     ("patience", float, 300, "seconds before a run has failed"),
 )

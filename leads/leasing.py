@@ -1,6 +1,7 @@
 """The lease of a request: one guarded statement per move. Every write of a walk matches its token."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,6 +11,7 @@ from django.db import connections, router
 
 from hubqueue.policy import Backoff, spread
 from leads.errors import WalkLeaseLost
+from leads.marks import Mark
 from leads.models import LeadRequest
 from leads.models.requests import LEASE
 
@@ -25,8 +27,12 @@ taken AS (
     RETURNING request.id, request.event_id, request.lease_token, request.failures
 ),
 served AS (DELETE FROM leads_leadarm AS arm USING due WHERE arm.event_id = due.event_id)
-SELECT id, event_id, lease_token, failures FROM taken
+SELECT id, event_id, lease_token, failures{more} FROM taken
 """
+
+# A crash that loses a claim loses nothing: whatever the walk commits comes later in the server's log, and
+# takes the claim along. So its commit does not wait for the disk.
+_UNWAITED = ", set_config('synchronous_commit', 'off', true)"
 
 _CLAIM = f"""
 WITH due AS MATERIALIZED (
@@ -37,7 +43,7 @@ WITH due AS MATERIALIZED (
     ORDER BY attempted_at ASC NULLS FIRST, created_at, id LIMIT 1
     FOR NO KEY UPDATE SKIP LOCKED
 ),
-{_TAKEN}
+{_TAKEN.replace("{more}", _UNWAITED)}
 """
 
 _TAKE = f"""
@@ -47,7 +53,7 @@ WITH due AS MATERIALIZED (
         AND (claimed_at IS NULL OR claimed_at <= hubqueue_now() - %(lease)s)
     FOR NO KEY UPDATE
 ),
-{_TAKEN}
+{_TAKEN.replace("{more}", "")}
 """
 
 _RENEW = """
@@ -56,29 +62,40 @@ WHERE id = %(id)s AND lease_token = %(token)s
 RETURNING event_id, failures
 """
 
-_FREE = "claimed_at = NULL, claimed_by = '', lease_token = NULL, updated_at = hubqueue_now()"
-
-_FINISH = f"""
-UPDATE leads_leadrequest AS request SET
-    done = NOT EXISTS (SELECT FROM leads_leadarm AS arm WHERE arm.event_id = request.event_id),
-    error_detail = '', failures = 0, next_attempt_at = NULL, progress = %(progress)s, {_FREE}
-WHERE id = %(id)s AND lease_token = %(token)s
-RETURNING done
+# A walk that only looked is ended without waiting for the disk: a crash of the server that loses this
+# leaves a lease that expires, and the next walk only looks again.
+_ENDED = """
+WITH ended AS (
+    UPDATE leads_leadrequest AS request SET
+        {changes}, progress = %(progress)s, claimed_at = NULL, claimed_by = '', lease_token = NULL,
+        updated_at = hubqueue_now()
+    WHERE id = %(id)s AND lease_token = %(token)s
+    RETURNING event_id, done
+),
+marked AS (
+    INSERT INTO leads_walkmark (event_id, rule_id, fingerprint, seen_xid)
+    SELECT ended.event_id, rule.id, given.fingerprint, given.seen
+    FROM ended, unnest(%(rules)s::uuid[], %(fingerprints)s::text[], %(seen)s::bigint[])
+        AS given (rule_id, fingerprint, seen) JOIN leads_leadrule AS rule ON rule.id = given.rule_id
+    ON CONFLICT (event_id, rule_id) DO UPDATE SET
+        fingerprint = excluded.fingerprint, seen_xid = excluded.seen_xid
+)
+SELECT done, CASE WHEN %(looked)s THEN set_config('synchronous_commit', 'off', true) END FROM ended
 """
 
-_FAIL = f"""
-UPDATE leads_leadrequest SET
-    error_detail = %(error)s, failures = failures + 1,
-    next_attempt_at = hubqueue_now() + %(wait)s, progress = %(progress)s, {_FREE}
-WHERE id = %(id)s AND lease_token = %(token)s
-RETURNING failures
-"""
+_FINISH = _ENDED.format(
+    changes="""
+        done = NOT EXISTS (SELECT FROM leads_leadarm AS arm WHERE arm.event_id = request.event_id),
+        error_detail = '', failures = 0, next_attempt_at = NULL"""
+)
 
-_LET_GO = f"""
-UPDATE leads_leadrequest SET progress = %(progress)s, {_FREE}
-WHERE id = %(id)s AND lease_token = %(token)s
-RETURNING id
-"""
+_FAIL = _ENDED.format(
+    changes="""
+        error_detail = %(error)s, failures = failures + 1,
+        next_attempt_at = hubqueue_now() + %(wait)s"""
+)
+
+_LET_GO = _ENDED.format(changes="done = request.done")
 
 _NEXT_DUE = """
 SELECT min(greatest(
@@ -98,7 +115,10 @@ class Lease:
 
 
 def claim(*, by: str) -> Lease | None:
-    """Lease the due request that was attempted least recently and delete the arms it serves, or None."""
+    """Lease the due request that was attempted least recently and delete the arms it serves, or None.
+
+    A transaction of its own: its commit does not wait for the disk.
+    """
     return _lease(_CLAIM, {"by": by[:200], "token": uuid4(), "lease": LEASE})
 
 
@@ -120,22 +140,30 @@ def renew(lease: Lease, progress: dict[str, Any]) -> None:
     _write(_RENEW, _parameters(lease, progress))
 
 
-def finish(lease: Lease, progress: dict[str, Any]) -> bool:
-    """End a walk that succeeded. Done only if no arm is left; answers that. Raises ``WalkLeaseLost``."""
-    ((done,),) = _write(_FINISH, _parameters(lease, progress))
+def finish(
+    lease: Lease, progress: dict[str, Any], marks: Sequence[Mark] = (), *, looked: bool = False
+) -> bool:
+    """End a walk that succeeded. Done only if no arm is left; answers that. Raises ``WalkLeaseLost``.
+
+    ``marks`` are kept with it. ``looked``: the walk has written nothing, and its end does not wait for
+    the disk.
+    """
+    (done, *_), *_ = _write(_FINISH, _parameters(lease, progress) | _given(marks, looked))
     return bool(done)
 
 
-def fail(lease: Lease, progress: dict[str, Any], *, code: str, reason: str) -> None:
+def fail(
+    lease: Lease, progress: dict[str, Any], marks: Sequence[Mark] = (), *, code: str, reason: str
+) -> None:
     """End a walk that failed: loudly, and due again after a growing wait. Raises ``WalkLeaseLost``."""
     error = f"{code}: {reason}" if reason else code
-    wait = spread(BACKOFF.ceiling(lease.failures + 1))
-    _write(_FAIL, {**_parameters(lease, progress), "error": error[:300], "wait": wait})
+    said = {"error": error[:300], "wait": spread(BACKOFF.ceiling(lease.failures + 1))}
+    _write(_FAIL, _parameters(lease, progress) | _given(marks) | said)
 
 
-def let_go(lease: Lease, progress: dict[str, Any]) -> None:
+def let_go(lease: Lease, progress: dict[str, Any], marks: Sequence[Mark] = ()) -> None:
     """End a walk that stopped early: the request is due at once. Raises ``WalkLeaseLost``."""
-    _write(_LET_GO, _parameters(lease, progress))
+    _write(_LET_GO, _parameters(lease, progress) | _given(marks))
 
 
 def next_due() -> datetime | None:
@@ -152,7 +180,7 @@ def _lease(statement: str, parameters: dict[str, Any]) -> Lease | None:
     with connections[_alias()].cursor() as cursor:
         cursor.execute(statement, parameters)
         row = cursor.fetchone()
-    return None if row is None else Lease(*row)
+    return None if row is None else Lease(*row[:4])
 
 
 def _write(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -166,6 +194,15 @@ def _write(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 def _parameters(lease: Lease, progress: dict[str, Any]) -> dict[str, Any]:
     return {"id": lease.id, "token": lease.token, "progress": json.dumps(progress)}
+
+
+def _given(marks: Sequence[Mark], looked: bool = False) -> dict[str, Any]:
+    return {
+        "rules": [each.rule_id for each in marks],
+        "fingerprints": [each.fingerprint for each in marks],
+        "seen": [each.seen for each in marks],
+        "looked": looked,
+    }
 
 
 def _alias() -> str:

@@ -6,16 +6,12 @@ the number it holds: one that came by a restore from a cluster that was ahead ne
 stamped with numbers that no transaction here has reached are stamped anew before the walk.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django.db import connections, router
-from django.db.models import BigIntegerField
-from django.db.models.expressions import RawSQL
 
-from leads.models import Registration, WalkMark
+from leads.models import Registration
 
 _CYCLE = 2**32
 
@@ -41,6 +37,15 @@ UPDATE leads_registration SET changed_xid = 0 WHERE id IN (
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """A complete walk of a rule under the conditions of ``fingerprint`` that saw all older than ``seen``."""
+
+    rule_id: UUID
+    fingerprint: str
+    seen: int
+
+
+@dataclass(frozen=True, slots=True)
 class Clock:
     """The server's count of transactions when a walk begins.
 
@@ -51,6 +56,10 @@ class Clock:
     oldest: int
     horizon: int
     strange: bool
+
+    def believes(self, seen: int, written: int) -> bool:
+        """Whether a mark of this number was made here; ``written`` is the ``xmin`` of its row."""
+        return seen <= whole_number(written, self.horizon)
 
 
 def read_clock(event_id: UUID) -> Clock:
@@ -69,33 +78,6 @@ def restamp(event_id: UUID, limit: int) -> int:
     with connections[_alias()].cursor() as cursor:
         cursor.execute(_RESTAMP, {"event": event_id, "limit": limit})
         return int(cursor.rowcount)
-
-
-def marks_of(event_id: UUID, clock: Clock) -> dict[UUID, tuple[str, int]]:
-    """Fingerprint and number of the event's marks by rule, those that were made on this cluster only."""
-    rows: Iterable[Any] = (
-        WalkMark.objects.filter(event_id=event_id)
-        .annotate(written=RawSQL("leads_walkmark.xmin::text::bigint", (), BigIntegerField()))
-        .values_list("rule_id", "fingerprint", "seen_xid", "written")
-    )
-    return {
-        rule_id: (fingerprint, seen)
-        for rule_id, fingerprint, seen, written in rows
-        if seen <= whole_number(written, clock.horizon)
-    }
-
-
-def remember(event_id: UUID, fingerprints: dict[UUID, str], seen: int) -> None:
-    """Let the next walk of these rules start where this one began."""
-    WalkMark.objects.bulk_create(
-        [
-            WalkMark(event_id=event_id, rule_id=rule_id, fingerprint=fingerprint, seen_xid=seen)
-            for rule_id, fingerprint in fingerprints.items()
-        ],
-        update_conflicts=True,
-        unique_fields=["event", "rule"],
-        update_fields=["fingerprint", "seen_xid"],
-    )
 
 
 def whole_number(short: int, near: int) -> int:

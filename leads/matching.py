@@ -2,19 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import BooleanField, Exists, OuterRef, Q
+from django.db import connections, router
+from django.db.models import BooleanField, Exists, OuterRef
 from django.db.models.expressions import RawSQL
 
 from leads.grouping import Member
-from leads.marks import Clock, marks_of
+from leads.marks import Clock
 from leads.models import (
     Event,
     LeadRule,
-    LeadRulePredicate,
     Registration,
     RegistrationAnswer,
 )
@@ -34,6 +33,36 @@ _NOT_TAKEN = """NOT EXISTS (
     WHERE taken.registration_id = leads_registration.id AND taken.rule_id = %s OFFSET 0)"""
 
 
+# One statement for everything that is to be known of the rules of an event. As text: the driver reads
+# json into objects or leaves it, as Django has set up the connection.
+_RULES = """
+SELECT rule.id, rule.name, rule.on_done AND NOT rule.on_create AND NOT rule.on_confirm,
+    coalesce((
+        SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+            'axis', axis, 'question_id', question_id, 'values', "values")))
+        FROM leads_leadrulepredicate AS predicate WHERE predicate.rule_id = rule.id
+    ), '[]')::text,
+    coalesce(mark.fingerprint, ''), coalesce(mark.seen_xid, 0), coalesce(mark.xmin::text::bigint, 0)
+FROM leads_leadrule AS rule
+LEFT JOIN leads_walkmark AS mark ON mark.rule_id = rule.id AND mark.event_id = %(event)s
+WHERE rule.active AND (rule.event_id IS NULL OR rule.event_id = %(event)s)
+ORDER BY rule.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An active rule as stored, with its mark on one event: an empty fingerprint where there is none."""
+
+    id: UUID
+    name: str
+    done_only: bool
+    predicates: str
+    marked: str
+    seen: int
+    written: int
+
+
 @dataclass(frozen=True, slots=True)
 class Matcher:
     """One rule as it applies to one event: what is left to ask is the answers.
@@ -51,26 +80,23 @@ class Matcher:
 
 def matchers(event: Event, clock: Clock) -> list[Matcher]:
     """The active rules whose scope and event-level conditions the event fulfils, in id order."""
-    rules = (
-        LeadRule.objects.filter(Q(event=None) | Q(event=event), active=True)
-        .order_by("id")
-        .prefetch_related("predicates")
-    )
-    marks = marks_of(event.pk, clock)
+    with connections[router.db_for_read(LeadRule)].cursor() as cursor:
+        cursor.execute(_RULES, {"event": event.pk})
+        rules = [Rule(*row) for row in cursor.fetchall()]
     found = []
     for rule in rules:
-        predicates = _parsed(rule.predicates.all())
+        predicates = [parse(each) for each in json.loads(rule.predicates)]
         if all(_holds(each, event) for each in predicates if each.axis is not Axis.QUESTION_ANSWER):
             fingerprint = _fingerprint(rule, predicates, event)
-            marked, seen = marks.get(rule.pk, ("", 0))
+            fits = rule.marked == fingerprint and clock.believes(rule.seen, rule.written)
             found.append(
                 Matcher(
-                    rule.pk,
+                    rule.id,
                     rule.name,
                     rule.done_only,
                     tuple(p for p in predicates if p.axis is Axis.QUESTION_ANSWER),
                     fingerprint,
-                    seen if marked == fingerprint else 0,
+                    rule.seen if fits else 0,
                 )
             )
     return found
@@ -104,16 +130,6 @@ def page(
     return [Member(*row) for row in rows.values_list(*FIELDS)[:limit]]
 
 
-def _parsed(rows: Iterable[LeadRulePredicate]) -> list[Predicate]:
-    parsed = []
-    for row in rows:
-        given = {"axis": row.axis, "values": row.values}
-        if row.question_id is not None:
-            given["question_id"] = row.question_id
-        parsed.append(parse(given))
-    return parsed
-
-
 def _holds(predicate: Predicate, event: Event) -> bool:
     match predicate.axis:
         case Axis.EVENT:
@@ -126,7 +142,7 @@ def _holds(predicate: Predicate, event: Event) -> bool:
             raise AssertionError("answers are asked of registrations, not of the event")
 
 
-def _fingerprint(rule: LeadRule, predicates: list[Predicate], event: Event) -> str:
+def _fingerprint(rule: Rule, predicates: list[Predicate], event: Event) -> str:
     """Changes with everything that decides which registrations of the event the rule takes."""
     said = [
         rule.done_only,

@@ -14,6 +14,7 @@ from leads.conf import conf
 from leads.errors import STOPPERS, SinkError, WalkLeaseLost
 from leads.grouping import Draft, Group, Member, group
 from leads.leasing import Lease
+from leads.marks import Mark
 from leads.matching import Matcher, matchers, page
 from leads.models import Event, LeadRequest
 from leads.record import Opened, check_lead_id, close_groups, open_groups
@@ -226,18 +227,17 @@ class Walk:
             raise _Stopped from raised
 
     def _end(self, ended: bool) -> None:
-        with transaction.atomic(using=_alias()):
-            if self.refusals:
-                first = self.refusals[0]
-                leasing.fail(self.lease, self.progress(), code=first.code, reason=first.reason)
-                self.summary.parked += 1
-            elif not ended:
-                leasing.let_go(self.lease, self.progress())
-            elif leasing.finish(self.lease, self.progress()):
+        made = [Mark(each.rule_id, each.fingerprint, self.seen) for each in self.drained]
+        if self.refusals:
+            first = self.refusals[0]
+            leasing.fail(self.lease, self.progress(), made, code=first.code, reason=first.reason)
+            self.summary.parked += 1
+        elif not ended:
+            leasing.let_go(self.lease, self.progress(), made)
+        else:
+            looked = self.summary.matched == 0
+            if leasing.finish(self.lease, self.progress(), made, looked=looked):
                 self.summary.completed += 1
-            if self.drained:
-                fingerprints = {each.rule_id: each.fingerprint for each in self.drained}
-                marks.remember(self.lease.event_id, fingerprints, self.seen)
 
 
 def _is_stop(raised: Exception) -> bool:

@@ -11,6 +11,7 @@ from bench.cases import (  # noqa: F401, I001 - they register themselves, in thi
     memory,
     idle,
     doorbell,
+    leads,
     floor,
 )
 from bench.registry import CASES

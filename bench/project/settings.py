@@ -13,10 +13,13 @@ INSTALLED_APPS = [
     "hubqueue",
     "bench.project",
 ]
+if os.environ.get("BENCH_LEADS"):
+    INSTALLED_APPS.append("leads")
+    LEADS_SINK = "leads.sinks.DatabaseSink"
 DATABASES = {"default": database(os.environ["BENCH_DSN"])}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
-HUBQUEUE: dict[str, Any] = {"QUEUES": ("default",)}
+HUBQUEUE: dict[str, Any] = {"QUEUES": ("default", "leads")}
 if os.environ.get("BENCH_SILENT"):
     # Every ring falls into the quiet time after the last one, so there is none.
     HUBQUEUE["BELL_QUIET"] = timedelta(days=3650)

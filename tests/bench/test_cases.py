@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench import installs, report
-from bench.cases import CASES, floor, idle, memory, snapshot
+from bench.cases import CASES, floor, idle, leads, memory, snapshot
 from bench.commandline import Options
 from bench.errors import Skipped
 from bench.server import started
@@ -34,6 +34,8 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "ROUNDS", 2)
     monkeypatch.setattr(idle, "SETTLE", 0)
     monkeypatch.setattr(floor, "FILL", 500)
+    monkeypatch.setattr(leads, "COUNTED", 10)
+    monkeypatch.setattr(leads, "GROWTHS", 2)
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.variants])

@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from django.db import OperationalError, transaction
+from django.db import OperationalError, connection, transaction
 
 from hubqueue.api import Done, Repeat
 from hubqueue.errors import StopRequested
@@ -21,6 +21,7 @@ from leads.models import (
     LeadProvenanceRegistration,
     LeadRequest,
     Registration,
+    WalkMark,
 )
 from leads.sinks import DatabaseSink, RefusingSink
 from tests.leads.made import (
@@ -434,14 +435,48 @@ def test_a_trigger_during_the_walk_leaves_the_request_open(rule, monkeypatch):
     finished = []
     real = leasing.finish
 
-    def watched(lease, progress):
-        finished.append(real(lease, progress))
+    def watched(*given, **named):
+        finished.append(real(*given, **named))
         return finished[-1]
 
     monkeypatch.setattr(leasing, "finish", watched)
     walk_all(HookedSink(land))
     assert finished == [False, True]
     assert len(taken(rule.pk)) == 2
+
+
+@in_reality
+def test_a_rule_deleted_during_the_walk_does_not_keep_the_request_from_its_end(rule):
+    event = make_event()
+    passing = services.create_rule(name="passing", event=event, on_done=True)
+    services.register(event, name="A", phone="1")
+    walk_all(HookedSink(lambda groups: elsewhere(passing.delete)))
+    assert request_of(event).done
+    assert [mark.rule_id for mark in WalkMark.objects.all()] == [rule.pk]
+
+
+@in_reality
+def test_only_a_walk_that_wrote_nothing_ends_without_waiting_for_the_disk(rule):
+    """And a claim does not wait either: what the walk commits takes it along."""
+    event = make_event()
+    services.register(event, name="A", phone="1")
+    waits = []
+
+    def note(execute, sql, params, many, context):
+        answer = execute(sql, params, many, context)
+        if "set_config('synchronous_commit'" in sql and context["cursor"].rowcount:
+            waits.append(context["cursor"].fetchone()[-1] != "off")
+            context["cursor"].scroll(0, mode="absolute")
+        return answer
+
+    with connection.execute_wrapper(note):
+        walk_all()
+        services.arm_event(event)
+        walk_all()
+    assert waits == [False, True, False, False]  # claim, end; claim, end
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW synchronous_commit")
+        assert cursor.fetchone() == ("on",)
 
 
 @in_reality
