@@ -78,11 +78,11 @@ def held_by(workers: Sequence[UUID], *, using: str) -> list[Held]:
         return [Held(*row) for row in cursor.fetchall()]
 
 
-def store_progress(shares: Sequence[tuple[UUID, int, float]], *, using: str) -> int:
-    """Write progress (id, fence, share) of attempts that still hold their job; rows that are locked wait for the
-    next round. Answers how many were written."""
+def store_progress(shares: Sequence[tuple[UUID, int, float]], *, using: str) -> set[UUID]:
+    """Write progress (id, fence, share) of attempts that still hold their job. Answers the ids that were written:
+    rows that are locked are passed over."""
     if not shares:
-        return 0
+        return set()
     rows = fenced(
         "progress",
         [(job_id, fence) for job_id, fence, _ in shares],
@@ -90,4 +90,4 @@ def store_progress(shares: Sequence[tuple[UUID, int, float]], *, using: str) -> 
         using=using,
         all_or_nothing=False,
     )
-    return len(rows)
+    return {job_id for (job_id,) in rows}

@@ -1,6 +1,7 @@
 """The supervisor's memory of its children: who they are, what each has in flight and until when."""
 
 import subprocess
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
@@ -62,3 +63,13 @@ class Crew:
             shares = [(job_id, fence, share) for job_id, (fence, share) in self._shares.items()]
             self._shares.clear()
         return shares
+
+    def give_back(
+        self, shares: Iterable[tuple[UUID, int, float]], started: Iterable[Mapping[UUID, InFlight]]
+    ) -> None:
+        """Keep what could not be written for the next round, while its attempt runs and nothing newer was told."""
+        running = {job_id: each.fence for jobs in started for job_id, each in jobs.items()}
+        with self.lock:
+            for job_id, fence, share in shares:
+                if running.get(job_id) == fence:
+                    self._shares.setdefault(job_id, (fence, share))

@@ -25,8 +25,10 @@ class Heartbeat:
         for child in children:
             if child.worker not in renewed and child.worker in workers:
                 child.wire.send({"register": True})
-        store_progress(self._crew.take_shares(), using=self._using)
+        shares = self._crew.take_shares()
+        written = store_progress(shares, using=self._using)
         started = {child.worker: dict(child.in_flight) for child in children}
+        self._crew.give_back([each for each in shares if each[0] not in written], started.values())
         rows = {row.id: row for row in held_by(workers, using=self._using)}
         for child in children:
             self._tell(child, started[child.worker], rows)

@@ -122,7 +122,7 @@ def test_every_write_of_a_superseded_attempt_is_refused_and_changes_nothing(
         for verdict in VERDICTS:
             with pytest.raises(LeaseLost), transaction.atomic():
                 settle(claimed, verdict, using="default")
-        assert store_progress([(claimed.id, claimed.fence, 0.5)], using="default") == 0
+        assert store_progress([(claimed.id, claimed.fence, 0.5)], using="default") == set()
         job = JobContext(claimed, "default", detached=True)
         with pytest.raises(LeaseLost), job.transaction():
             Group.objects.create(name="zombie")
@@ -186,10 +186,8 @@ def test_progress_is_written_by_its_fence_and_passes_over_locked_rows() -> None:
     scripted.enqueue()
     scripted.enqueue()
     one, two = claim_all()
-    assert (
-        store_progress([(one.id, one.fence, 0.25), (two.id, two.fence - 1, 0.5)], using="default")
-        == 1
-    )
+    shares = [(one.id, one.fence, 0.25), (two.id, two.fence - 1, 0.5)]
+    assert store_progress(shares, using="default") == {one.id}
     assert dict(Job.objects.values_list("id", "progress")) == {one.id: 0.25, two.id: None}
 
 
