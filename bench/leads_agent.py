@@ -71,18 +71,24 @@ def event(rule: bool = True) -> str:
     return str(made.pk)
 
 
-def register(event: str, seconds: float, armed: bool) -> dict[str, float]:
-    """Registrations one by one, each its own commit, together with others: see ``bench/chorus.py``."""
-    if not armed:
-        services._arm = lambda *_: None
+def register(event: str, seconds: float, slices: int) -> dict[str, float]:
+    """Registrations one by one, each its own commit, together with others: see ``bench/chorus.py``.
+
+    Slices of time in turn without and with the arming of leads, so that whatever else the machine does
+    falls on both: registrations a second of each.
+    """
     found = Event.objects.get(pk=event)
+    arming = services._arm
     services.register(found, name="warm", phone="1")
     await_signal()
-    sent, began = 0, time.perf_counter()
-    while time.perf_counter() - began < seconds:
-        services.register(found, name=f"Guest {sent}", email="guest@example.org")
-        sent += 1
-    return {"sent": sent, "seconds": time.perf_counter() - began}
+    sent, until = [0, 0], time.perf_counter()
+    for number in range(2 * slices):
+        until += seconds / (2 * slices)
+        services._arm = arming if number % 2 else lambda *_: None
+        while time.perf_counter() < until:
+            services.register(found, name=f"Guest {number}", email="guest@example.org")
+            sent[number % 2] += 1
+    return {"unarmed": 2 * sent[0] / seconds, "armed": 2 * sent[1] / seconds}
 
 
 def fill(event: str, count: int, orders: bool) -> None:

@@ -35,20 +35,7 @@ created AS (
 )
 """
 
-_ARM_IF_RULED = f"""
-WITH armed AS (
-    INSERT INTO leads_leadarm (event_id, trigger)
-    SELECT %(event)s, trigger FROM unnest(%(triggers)s::text[]) AS trigger
-    WHERE EXISTS (
-        SELECT FROM leads_leadrule AS rule
-        WHERE rule.active AND (rule.event_id IS NULL OR rule.event_id = %(event)s)
-            AND CASE trigger WHEN 'created' THEN rule.on_create WHEN 'confirmed' THEN rule.on_confirm
-                WHEN 'done' THEN rule.on_done END)
-    RETURNING event_id
-),
-{_OPEN}
-SELECT count(*) FROM armed
-"""
+_ARM_IF_RULED = "SELECT leads_arm_if_ruled(%(event)s, %(triggers)s, %(by)s)"
 
 _ARM = f"""
 WITH armed AS (
@@ -97,7 +84,7 @@ def arrival_triggers(state: str) -> list[Trigger]:
 def arm_registration(event_id: UUID, triggers: Sequence[Trigger], *, by: str = "") -> bool:
     """Arm the event for those of ``triggers`` that an active rule of its scope listens to.
 
-    One statement in the caller's transaction. Answers whether any did.
+    One statement in the caller's transaction: every registration pays for it. Answers whether any did.
     """
     return _execute(
         _ARM_IF_RULED,

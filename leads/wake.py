@@ -5,17 +5,8 @@ from django.db import connections, router, transaction
 from hubqueue.models import Job
 from leads.generate_handler import KEY, generate
 
-# Asked after every registration: waiting for its start or for a retry, or due again after the run that is on.
-# The unfinished states are written out, so that the partial index of dedupe keys serves it.
-_COMING = """
-SELECT 1 FROM hubqueue_job
-WHERE kind = %(kind)s AND dedupe_key = %(key)s AND state IN ('PARKED', 'READY', 'RUNNING')
-    AND CASE state
-        WHEN 'READY' THEN run_at <= hubqueue_now() OR attempts > 0
-        WHEN 'RUNNING' THEN rerun_at <= hubqueue_now()
-        ELSE true
-    END
-"""
+# Asked after every registration.
+_COMING = "SELECT leads_pass_is_coming(%s, %s)"
 
 
 def wake_after_commit() -> None:
@@ -46,5 +37,6 @@ def wake() -> None:
 def _is_coming() -> bool:
     """Whether a pass will start whose first look comes after what this connection has committed."""
     with connections[router.db_for_write(Job)].cursor() as cursor:
-        cursor.execute(_COMING, {"kind": generate.kind, "key": KEY})
-        return cursor.fetchone() is not None
+        cursor.execute(_COMING, [generate.kind, KEY])
+        (coming,) = cursor.fetchone()
+    return bool(coming)
