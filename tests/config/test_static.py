@@ -17,7 +17,6 @@ PRODUCTION = {
     "SECRET_KEY": "-".join(str(number * 7919) for number in range(20)),
     "ALLOWED_HOSTS": "jobs.example",
     "DATABASE_URL": "postgres://nobody:nothing@localhost/nowhere",
-    "DJANGO_ALLOW_ASYNC_UNSAFE": "",  # tests with a browser leave it set in this process
 }
 
 
