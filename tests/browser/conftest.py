@@ -24,7 +24,8 @@ ARGUMENTS = [
 PASSWORD = "a pass phrase for tests"
 
 
-@pytest.fixture(scope="session", autouse=True)
+# Both last for a module: an event loop that still runs in this thread would break what other tests await.
+@pytest.fixture(scope="module", autouse=True)
 def django_in_this_thread() -> Iterator[None]:
     """Playwright's synchronous door runs an event loop in this thread; Django would refuse to work beside it."""
     before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
@@ -32,11 +33,13 @@ def django_in_this_thread() -> Iterator[None]:
     yield
     if before is None:
         del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+    else:
+        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = before
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """One Chromium for the run."""
+    """One Chromium for a module."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         pytest.skip("there is no chromium here: apt-get install chromium")
