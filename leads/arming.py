@@ -55,7 +55,14 @@ WITH RECURSIVE walk AS (
             WHERE arm.event_id > walk.event_id ORDER BY arm.event_id LIMIT 1)
     FROM walk WHERE walk.event_id IS NOT NULL
 ),
-armed AS MATERIALIZED (SELECT event_id FROM walk WHERE event_id IS NOT NULL),
+armed AS MATERIALIZED (
+    SELECT event_id FROM walk WHERE EXISTS (SELECT FROM leads_event WHERE id = walk.event_id)
+),
+orphans AS (
+    DELETE FROM leads_leadarm WHERE event_id IN (
+        SELECT event_id FROM walk
+        WHERE NOT EXISTS (SELECT FROM leads_event WHERE id = walk.event_id))
+),
 {_OPEN}
 SELECT count(*) FROM armed
 """
@@ -110,7 +117,10 @@ def arm_rule(rule: LeadRule, *, by: str = "") -> bool:
 
 
 def adopt_arms() -> None:
-    """Open the requests of all events that have an arm: what a rolled-back rival left undone."""
+    """Open the requests of all events that have an arm: what a rolled-back rival left undone.
+
+    Arms whose event is gone are deleted.
+    """
     _execute(_ADOPT, {"by": "leads.generate"})
 
 

@@ -1,6 +1,7 @@
-"""What every registration asks of the database, as functions: their plans are made once per session."""
+"""What every registration asks of the database: functions, planned once per session, and no needless check."""
 
-from django.db import migrations
+import django.db.models.deletion
+from django.db import migrations, models
 
 # An arm, and an open request for it. A request that another transaction holds or is about to insert is left
 # to it: an arm alone is enough to be found by the pass, so nothing here ever waits.
@@ -61,4 +62,16 @@ DROP FUNCTION leads_arm_if_ruled(uuid, text[], text);
 class Migration(migrations.Migration):
     dependencies = [("leads", "0002_walk")]
 
-    operations = [migrations.RunSQL(ARM + COMING, DROP)]
+    operations = [
+        migrations.AlterField(
+            model_name="leadarm",
+            name="event",
+            field=models.ForeignKey(
+                db_constraint=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="arms",
+                to="leads.event",
+            ),
+        ),
+        migrations.RunSQL(ARM + COMING, DROP),
+    ]

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from hubqueue.models import Job
 from leads import services
 from leads.errors import RegistrationMoveRefused
-from leads.models import LeadArm, LeadRequest
+from leads.models import Event, LeadArm, LeadRequest
 from leads.wake import wake
 from tests.leads.made import (
     arms,
@@ -17,6 +17,7 @@ from tests.leads.made import (
     make_event,
     make_registration,
     request_of,
+    walk_until_done,
 )
 
 pytestmark = pytest.mark.django_db
@@ -241,3 +242,21 @@ def test_many_clients_of_one_event_lose_no_arm_and_make_one_request():
     assert len(arms(event)) == 40
     assert LeadRequest.objects.filter(event=event).count() == 1
     assert Job.objects.filter(kind="leads.generate").count() == 1
+
+
+def test_an_arm_whose_event_is_gone_is_swept_and_stops_no_pass():
+    gone, event = make_event(), make_event()
+    services.create_rule(name="r", on_create=True)
+    LeadArm.objects.create(event=gone, trigger="created")
+    Event.objects.filter(pk=gone.pk)._raw_delete("default")
+    person = services.register(event, name="A", phone="1")
+    walk_until_done()
+    assert not LeadArm.objects.exists()
+    assert person.provenances.count() == 1
+
+
+def test_arms_go_with_their_event():
+    event = make_event()
+    services.arm_event(event)
+    event.delete()
+    assert not LeadArm.objects.exists()
