@@ -62,11 +62,11 @@ class OwnedServer:
 
     def _is_up(self) -> bool:
         """One step of the start; what is found is adopted, what is missing is launched."""
-        found = postmaster.read(self._data)
-        if found is not None and found.is_alive() and postmaster.belongs_to(found, self._data):
+        found = postmaster.living(self._data)
+        if found is not None:
             self._found = found
         elif self._child is None or self._child.poll() is not None:
-            self._launch(found)
+            self._launch(postmaster.read(self._data))
         return self._found is not None and postmaster.is_ready(self._data)
 
     def _launch(self, stale: Postmaster | None) -> None:

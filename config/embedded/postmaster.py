@@ -50,11 +50,19 @@ def read(data: Path) -> Postmaster | None:
     return Postmaster(int(lines[0]), Path(lines[4]))
 
 
+def living(data: Path) -> Postmaster | None:
+    """The server that owns this data directory and runs; None when its number is another's."""
+    server = read(data)
+    if server is None or not server.is_alive() or not belongs_to(server, data):
+        return None
+    return server
+
+
 def says_ready(data: Path) -> bool:
     """Whether the server of this data directory lives and wrote that its start is complete."""
     lines = _lines(data)
-    server = read(data)
-    return server is not None and len(lines) > 7 and lines[7] == "ready" and server.is_alive()
+    server = living(data)
+    return server is not None and len(lines) > 7 and lines[7] == "ready"
 
 
 def is_ready(data: Path, *, port: int = PORT) -> bool:

@@ -45,8 +45,7 @@ class Sandbox:
 
     def server(self) -> postmaster.Postmaster | None:
         """The living server of this home."""
-        found = postmaster.read(self.path / "data")
-        return found if found is not None and found.is_alive() else None
+        return postmaster.living(self.path / "data")
 
     def supervisor(self) -> int:
         """The process id in the supervisor's file."""

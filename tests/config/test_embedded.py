@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from config.embedded import binaries
+from config.embedded import binaries, postmaster
 from config.embedded.account import Account, identity
 from tests.config.conftest import Sandbox
 from tests.conftest import CHECKOUT
@@ -124,6 +124,13 @@ def test_a_new_server_starts_after_server_and_supervisor_were_killed(sandbox: Sa
     os.kill(server.pid, signal.SIGKILL)
     assert user.reconnect() not in {"", started}
     user.leave()
+
+
+def test_a_process_number_of_another_program_is_no_ready_server(tmp_path: Path) -> None:
+    lines = [str(os.getpid()), str(tmp_path), "0", "5432", str(tmp_path), "", "", "ready"]
+    (tmp_path / "postmaster.pid").write_text("\n".join(lines) + "\n")
+    assert not postmaster.says_ready(tmp_path)
+    assert postmaster.living(tmp_path) is None
 
 
 @pytest.mark.slow
