@@ -1,0 +1,105 @@
+"""All that is registered in this process, and how handlers get there."""
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+from django.core.exceptions import ImproperlyConfigured
+
+from hubqueue.policy import Backoff
+from hubqueue.registry.handlers import Function, Handler
+
+if TYPE_CHECKING:
+    from hubqueue.registry.duties import Duty
+    from hubqueue.registry.pollers import Poller
+    from hubqueue.registry.schedules import Schedule
+
+P = ParamSpec("P")
+
+
+class Registry:
+    """All that is registered in this process, by name."""
+
+    def __init__(self) -> None:
+        self.handlers: dict[str, Handler[Any]] = {}
+        self.by_kind: dict[str, Handler[Any]] = {}
+        self.schedules: dict[str, Schedule] = {}
+        self.pollers: dict[str, Poller] = {}
+        self.duties: dict[str, Duty] = {}
+
+    def add_handler(self, handler: Handler[Any]) -> None:
+        for kind in (handler.kind, *handler.aliases):
+            standing = self.by_kind.get(kind)
+            if standing is not None and not _same_function(standing, handler):
+                raise ImproperlyConfigured(
+                    f"Two handlers claim the kind {kind!r}: {standing.signature.name}"
+                    f" and {handler.signature.name}."
+                )
+            self.by_kind[kind] = handler
+        self.handlers[handler.kind] = handler
+
+    def find(self, kind: str) -> Handler[Any] | None:
+        """The handler of ``kind`` or of its alias, or None."""
+        return self.by_kind.get(kind)
+
+    def kinds(self) -> list[str]:
+        """Every kind and alias this code can run, sorted."""
+        return sorted(self.by_kind)
+
+
+registry = Registry()
+
+
+def handler(
+    kind: str,
+    *,
+    detached: bool = False,
+    queue: str = "default",
+    priority: int = 0,
+    max_attempts: int = 10,
+    timeout: timedelta | None = None,
+    backoff: Backoff | None = None,
+    give_up_after: timedelta | None = None,
+    aliases: Sequence[str] = (),
+    group: int = 1,
+) -> Callable[[Function[P]], Handler[P]]:
+    """Register a function as the handler of ``kind``.
+
+    Transactional unless ``detached``: its writes and the job's completion are one commit. ``priority``:
+    lower first, strict inside a queue. ``aliases`` are former kinds whose rows it still runs. ``group``:
+    up to so many transactional jobs share one commit; when one of them fails, all are rolled back and run
+    one by one, so each still takes effect exactly once. For short handlers that write little.
+    """
+    if not kind or len(kind) > 100 or not all(part.isidentifier() for part in kind.split(".")):
+        raise ImproperlyConfigured(f"A kind is dotted words of up to 100 characters, got {kind!r}.")
+    if max_attempts < 1:
+        raise ImproperlyConfigured(f"{kind}: max_attempts must be at least 1, got {max_attempts}.")
+    if not 1 <= group <= 1000 or (group > 1 and detached):
+        raise ImproperlyConfigured(
+            f"{kind}: group is 1 to 1000 and for transactional handlers, got {group}."
+        )
+    if not -(2**15) <= priority < 2**15:
+        raise ImproperlyConfigured(f"{kind}: priority must fit 16 bits, got {priority}.")
+
+    def register(function: Function[P]) -> Handler[P]:
+        made: Handler[P] = Handler(
+            function,
+            kind,
+            detached=detached,
+            queue=queue,
+            priority=priority,
+            max_attempts=max_attempts,
+            timeout=timeout,
+            backoff=backoff or Backoff(),
+            give_up_after=give_up_after,
+            aliases=tuple(aliases),
+            group=group,
+        )
+        registry.add_handler(made)
+        return made
+
+    return register
+
+
+def _same_function(one: Handler[Any], other: Handler[Any]) -> bool:
+    return one.signature.name == other.signature.name
