@@ -137,6 +137,11 @@ def is_stopped(pid: int) -> bool:
     return _state(pid) in ("T", "t")
 
 
+def zombies_of(parent: int) -> list[int]:
+    """Children of a process that ended and that nobody has waited for."""
+    return [pid for pid, above in _processes() if above == parent and _state(pid) == "Z"]
+
+
 def _processes() -> Iterator[tuple[int, int]]:
     """Every process as (pid, parent)."""
     for entry in os.listdir("/proc"):
