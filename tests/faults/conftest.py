@@ -36,9 +36,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def fresh_hub(
-    postgres: Cluster, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[], Hub]]:
+def fresh_hub(postgres: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Hub]:
     """``fresh_hub()``: a queue on an empty, migrated database of its own on the private server."""
 
     def make() -> Hub:
@@ -46,7 +44,7 @@ def fresh_hub(
         postgres.execute(f'CREATE DATABASE "{name}" TEMPLATE "{TEMPLATE}"')
         return Hub(postgres.url(name), tmp_path_factory.mktemp(name))
 
-    yield make
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,9 @@
 TABLES = """
 CREATE TABLE burden_wanted (name text PRIMARY KEY, key text, at timestamptz NOT NULL DEFAULT clock_timestamp());
 CREATE INDEX ON burden_wanted (key);
-CREATE TABLE burden_effect (name text PRIMARY KEY, fence bigint NOT NULL, at timestamptz NOT NULL DEFAULT clock_timestamp())
+CREATE TABLE burden_effect (
+    name text PRIMARY KEY, fence bigint NOT NULL, at timestamptz NOT NULL DEFAULT clock_timestamp()
+)
 """
 
 WANT = "INSERT INTO burden_wanted (name, key) VALUES (%s, %s)"
