@@ -7,10 +7,10 @@ import psycopg
 import pytest
 
 from tests.conftest import CHECKOUT
-from tests.scheduler.proxy import Proxy
 from tests.scheduler.start import Scheduler, holders, migrate, terminate
 from tests.support.pgbouncer import PgBouncer, is_installed
 from tests.support.postgres import Cluster
+from tests.support.proxy import Proxy
 from tests.support.wait import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
