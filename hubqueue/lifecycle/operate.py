@@ -11,7 +11,7 @@ from hubqueue.errors import MoveRefused, Superseded
 from hubqueue.lifecycle import ring
 from hubqueue.lifecycle.failure import brief
 from hubqueue.lifecycle.guard import claimed_from
-from hubqueue.lifecycle.settle import LOCK_NOT_AVAILABLE, Abandon, insert_successor, let_go
+from hubqueue.lifecycle.settle import ROW_BUSY, Abandon, insert_successor, let_go
 from hubqueue.models import Job, Operation
 from hubqueue.querysets import Now, database_now
 from hubqueue.signals import verb_done
@@ -119,7 +119,7 @@ def _lock(job_id: UUID, using: str) -> Job:
     except Job.DoesNotExist:
         raise MoveRefused("unknown_job", f"there is no job {job_id}") from None
     except OperationalError as raised:
-        if getattr(raised.__cause__, "sqlstate", None) == LOCK_NOT_AVAILABLE:
+        if getattr(raised.__cause__, "sqlstate", None) in ROW_BUSY:
             raise MoveRefused(
                 "row_busy", "the job's row is locked by an open transaction; try again"
             ) from raised

@@ -17,7 +17,8 @@ from hubqueue.lifecycle.sql import sql
 from hubqueue.signals import job_settled, lease_lost
 from hubqueue.states import Move, State
 
-LOCK_NOT_AVAILABLE = "55P03"
+# The row stayed locked, a deadlock chose us, or the order of events could not be kept: nobody's fault here.
+ROW_BUSY = frozenset({"55P03", "40P01", "40001"})
 UNHURRIED = timedelta(seconds=5)
 
 
@@ -192,6 +193,8 @@ def _update(
     patience: timedelta,
     all_or_nothing: bool,
 ) -> list[tuple[Any, ...]]:
+    # In the order in which an enqueue of many takes its rows: in any other, the two could deadlock.
+    ended = sorted(ended, key=lambda each: _lock_order(each[0]))
     verdicts = [verdict for _, verdict in ended]
     try:
         return fenced(
@@ -214,9 +217,13 @@ def _update(
             lease_lost.send_robust(sender=None, kind=claimed.kind)
         raise
     except OperationalError as raised:
-        if getattr(raised.__cause__, "sqlstate", None) == LOCK_NOT_AVAILABLE:
+        if getattr(raised.__cause__, "sqlstate", None) in ROW_BUSY:
             raise RowBusy("the job's row stayed locked by another transaction") from raised
         raise
+
+
+def _lock_order(claimed: Claimed) -> tuple[str, str, UUID]:
+    return claimed.kind, claimed.dedupe_key or "", claimed.id
 
 
 def _tell(claimed: Claimed, verdict: Verdict, now: Settled, moment: datetime, using: str) -> None:
