@@ -13,6 +13,7 @@ class Heartbeat:
     def __init__(self, crew: Crew, *, using: str) -> None:
         self._crew = crew
         self._using = using
+        self._strays: set[tuple[UUID, int]] = set()
 
     def beat(self) -> None:
         """The lease first: nothing else in the round may delay it."""
@@ -32,6 +33,7 @@ class Heartbeat:
         rows = {row.id: row for row in held_by(workers, using=self._using)}
         for child in children:
             self._tell(child, started[child.worker], rows)
+        self._look_for_strays(children, started, rows)
 
     def _tell(self, child: Child, started: dict[UUID, InFlight], rows: dict[UUID, Held]) -> None:
         for job_id, running in started.items():
@@ -41,3 +43,19 @@ class Heartbeat:
             elif row.stop and (job_id, row.stop) not in child.stops_told:
                 child.stops_told.add((job_id, row.stop))
                 child.wire.send({"stop": [str(job_id), row.stop]})
+
+    def _look_for_strays(
+        self,
+        children: list[Child],
+        started: dict[UUID, dict[UUID, InFlight]],
+        rows: dict[UUID, Held],
+    ) -> None:
+        """What a child holds and has not begun from one round to the next, it may not know of: a claim whose
+        connection broke can reach the server long after the child has connected again and asked what it holds."""
+        begun = {(job_id, each.fence) for jobs in started.values() for job_id, each in jobs.items()}
+        strays = {(row.id, row.fence): row.worker for row in rows.values()}
+        again = {strays[key] for key in self._strays & strays.keys() - begun}
+        self._strays = strays.keys() - begun
+        for child in children:
+            if child.worker in again:
+                child.wire.send({"recall": True})

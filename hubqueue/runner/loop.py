@@ -122,7 +122,7 @@ class Loop:
         self.bell.close()
 
     def _hear(self) -> None:
-        """What the supervisor says: stop requests, lost fences, drain, interrupt, register anew."""
+        """What the supervisor says: stop requests, lost fences, drain, interrupt, register anew, recall."""
         for message in self.wire.receive():
             match message:
                 case {"stop": [job_id, what]}:
@@ -140,6 +140,8 @@ class Loop:
                     self.owed.clear()
                 case {"register": _}:
                     self._forgotten = True
+                case {"recall": _}:
+                    self.orphans = True
                 case _:
                     log.error("worker: an unknown message from the supervisor: %s", sorted(message))
 
@@ -162,6 +164,8 @@ class Loop:
             self.pace.now()
         if self._forgotten:
             self._register()
+        if self.orphans and self._registered:
+            self._recall()
 
     def _look(self) -> None:
         self.pace.slowest = (
@@ -183,7 +187,7 @@ class Loop:
         self.pace.now() if claimed else self.pace.found_nothing()
 
     def _ready(self) -> bool:
-        """Registered, on a schema this code knows, with nothing claimed that was never heard of."""
+        """Registered, on a schema this code knows."""
         if not self._registered:
             if missing := missing_migrations(self.using):
                 self._say(
@@ -192,11 +196,13 @@ class Loop:
                 self.pace.failed()
                 return False
             self._register()
-        if self.orphans:
-            known = {*self.hands.in_flight, *(owed.claimed.id for owed in self.owed)}
-            recall(self.worker, known, using=self.using)
-            self.orphans = False
         return True
+
+    def _recall(self) -> None:
+        """Nothing may be claimed by us that we never heard of."""
+        known = {*self.hands.in_flight, *(owed.claimed.id for owed in self.owed)}
+        self.owed += recall(self.worker, known, using=self.using)
+        self.orphans = False
 
     def _register(self) -> None:
         register(

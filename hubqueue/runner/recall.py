@@ -10,10 +10,9 @@ from hubqueue.models import Job
 from hubqueue.states import State
 
 
-def recall(worker: UUID, known: Collection[UUID], *, using: str) -> int:
-    """Hand back, unspent, every job that ``worker`` holds and that is not ``known`` to run. Answers how many."""
+def recall(worker: UUID, known: Collection[UUID], *, using: str) -> list[Owed]:
+    """Hand back, unspent, every job that ``worker`` holds and that is not ``known`` to run. Answers what is owed."""
     held = Job.objects.using(using).filter(state=State.RUNNING, claimed_by=worker)
     strays = [job for job in held if job.pk not in known]
-    for job in strays:
-        pay(Owed(claimed_from(job), verdicts.hand_back(), using))
-    return len(strays)
+    outcomes = [pay(Owed(claimed_from(job), verdicts.hand_back(), using)) for job in strays]
+    return [each for each in outcomes if isinstance(each, Owed)]

@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """One private server for all faults; a test leaves it running, with its settings as they were."""
-    with Cluster(settings={"max_connections": "60"}) as cluster:
+    with Cluster(tcp=True, settings={"max_connections": "60"}) as cluster:
         maker = Hub(cluster.create_database(TEMPLATE), tmp_path_factory.mktemp("template"))
         maker.prepare()
         maker.close()
@@ -42,7 +42,7 @@ def fresh_hub(postgres: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Ca
     def make() -> Hub:
         name = f"faults_{next(numbers)}"
         postgres.execute(f'CREATE DATABASE "{name}" TEMPLATE "{TEMPLATE}"')
-        return Hub(postgres.url(name), tmp_path_factory.mktemp(name))
+        return Hub(postgres.url(name, tcp=False), tmp_path_factory.mktemp(name))
 
     return make
 

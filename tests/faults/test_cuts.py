@@ -1,0 +1,101 @@
+"""The network cuts connections at the worst of moments, again and again, under load: nothing is lost, done twice or
+guessed, and nobody pays for it."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.faults.site import Site
+from tests.support.hub import Hub
+from tests.support.link import When
+from tests.support.postgres import Cluster
+from tests.support.proxy import COMMIT, Proxy
+from tests.support.wait import until
+
+CUTS = 50
+# What a lost connection explains; none of them is spent.
+LOST = {"connection_lost", "row_busy"}
+
+
+class Far:
+    """A queue at work whose workers reach PostgreSQL through a proxy, and whose enqueuers need none."""
+
+    def __init__(self, hub: Hub, postgres: Cluster) -> None:
+        self.proxy = Proxy(postgres.port).__enter__()
+        name = hub.url.partition("?")[0].rpartition("/")[2]
+        url = f"postgres://{postgres.user}@127.0.0.1:{self.proxy.port}/{name}"
+        self.site = Site(hub, DATABASE_URL=url)
+        self.site.ready()
+        self.pids = self.site.trees[0].pids()
+
+    def close(self) -> None:
+        self.site.close()
+        self.proxy.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="module")
+def standing() -> Iterator[list[Far]]:
+    kept: list[Far] = []
+    yield kept
+    for each in kept:
+        each.close()
+
+
+@pytest.fixture
+def far(fresh_hub: Callable[[], Hub], postgres: Cluster, standing: list[Far]) -> Far:
+    """It stands over all cuts of this file; a test that ends without a check costs a new one."""
+    if not standing or not standing[-1].site.sound:
+        while standing:
+            standing.pop().close()
+        standing.append(Far(fresh_hub(), postgres))
+    standing[-1].site.sound = False
+    return standing[-1]
+
+
+def cut(far: Far, words: str, when: When, times: int, *, spare: int = 1) -> None:
+    """Cut so many connections, and let what is late or lost come to its end after a moment each."""
+    before = far.proxy.sprung[when]
+    far.proxy.cut_at(words, when, times=times, spare=spare)
+
+    def all_cut() -> bool:
+        far.proxy.release()
+        return far.proxy.sprung[when] >= before + times
+
+    until(all_cut, timeout=120, message=f"{times} cuts")
+
+
+@pytest.mark.parametrize("when", ["before", "after", "late", "lost"])
+def test_connections_are_cut_at_their_commit(far: Far, when: When) -> None:
+    seen = far.site.load.seen_failure
+    cut(far, COMMIT, when, CUTS)
+    far.site.check(explained=LOST)
+    assert far.site.trees[0].pids() == far.pids
+    lost = far.site.hub.rows(
+        "SELECT job.kind FROM hubqueue_failure AS failure JOIN hubqueue_job AS job ON job.id = failure.job_id"
+        " WHERE failure.id > %s AND failure.code = 'connection_lost'",
+        [seen],
+    )
+    # What was committed is read back: only a detached handler's own transaction may end in doubt.
+    assert when != "after" or {row["kind"] for row in lost} <= {"burden.detached"}
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(
+    "words", ["hubqueue_claim", "hubqueue_settle", "hubqueue_hold", "burden_effect"]
+)
+def test_connections_are_cut_at_a_statement(far: Far, words: str, when: When) -> None:
+    cut(far, words, when, 10)
+    far.site.check(explained=LOST)
+    assert far.site.trees[0].pids() == far.pids
+
+
+@pytest.mark.parametrize("words", ["hubqueue_claim", "hubqueue_settle", COMMIT])
+def test_a_statement_arrives_when_its_client_has_long_connected_again(far: Far, words: str) -> None:
+    for _ in range(3):
+        before = far.proxy.sprung["late"]
+        far.proxy.cut_at(words, "late", times=2, spare=1)
+        far.site.load.goes_on(40)
+        far.proxy.release()
+        until(lambda: far.proxy.sprung["late"] - before == 2, message="the late statements")  # noqa: B023
+    far.site.check(explained=LOST, within=20)
+    assert far.site.trees[0].pids() == far.pids
