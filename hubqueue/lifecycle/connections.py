@@ -79,6 +79,10 @@ def discard(using: str) -> None:
     connection.savepoint_ids = []
     connection.needs_rollback = False
     connection.run_on_commit = []
+    if connection.connection is not None:
+        with suppress(Exception):
+            # First by itself: a pool would hand it to the next thread, with what was set on it.
+            connection.connection.close()
     with suppress(Exception):
         connection.close()
     connection.connection = None

@@ -1,8 +1,9 @@
 """What `runworker` was asked to do, checked against the settings before anything starts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 from django.db import connections
 
@@ -14,6 +15,7 @@ from hubqueue.registry import Registry
 
 LONGEST_GRACE = 86_400.0
 LAST_PORT = 65_535
+POOL_MIN_SIZE = 4  # what psycopg_pool takes, and as max_size too, when nothing is said
 
 
 class BadOptions(HubqueueError):
@@ -82,11 +84,25 @@ def check_start(options: Options, current: Conf, registry: Registry) -> None:
             found.append(f"{name}: expected at least {least}, got {value}.")
     if not 0 <= options.metrics_port <= LAST_PORT:
         found.append(f"--metrics-port: expected 1 to {LAST_PORT}, got {options.metrics_port}.")
-    pool = connections.settings[alias()].get("OPTIONS", {}).get("pool")
-    if isinstance(pool, dict) and pool.get("max_size") and pool["max_size"] < options.threads + 2:
-        found.append(
-            f"The pool's max_size must be at least threads + 2 = {options.threads + 2},"
-            f" got {pool['max_size']}: a smaller one runs dry while every thread works."
-        )
+    found += _pool_problems(connections.settings[alias()], options.threads)
     if found:
         raise BadOptions(" ".join(found))
+
+
+def _pool_problems(database: Mapping[str, Any], threads: int) -> list[str]:
+    pool = database.get("OPTIONS", {}).get("pool")
+    if not pool:
+        return []
+    found = []
+    given = pool if isinstance(pool, dict) else {}
+    size = given.get("max_size") or given.get("min_size", POOL_MIN_SIZE)
+    if size < threads + 2:
+        found.append(
+            f"The pool's max_size must be at least threads + 2 = {threads + 2}, got {size}:"
+            " a smaller one runs dry while every thread works."
+        )
+    if database.get("CONN_MAX_AGE", 0) != 0:
+        found.append(
+            f"CONN_MAX_AGE must be 0 with a pool, got {database['CONN_MAX_AGE']}: the pool keeps the connections."
+        )
+    return found

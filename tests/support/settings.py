@@ -1,6 +1,7 @@
 """What the worker processes of tests run with: the queue, the proof handlers, and rules from the test.
 
-``HUBQUEUE_TEST_SECONDS`` is a JSON object of durations, such as ``{"LEASE": 3, "RENEW_EVERY": 1}``.
+``HUBQUEUE_TEST_SECONDS`` is a JSON object of durations, such as ``{"LEASE": 3, "RENEW_EVERY": 1}``;
+``HUBQUEUE_TEST_DATABASE`` is one of what the database's entry says beside its address.
 """
 
 import json
@@ -8,7 +9,7 @@ import os
 from datetime import timedelta
 
 from config.settings.test import *  # noqa: F403 - settings are layered by star import
-from config.settings.test import HUBQUEUE
+from config.settings.test import DATABASES, HUBQUEUE
 
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
@@ -20,3 +21,7 @@ HUBQUEUE = HUBQUEUE | {
     name: timedelta(seconds=seconds)
     for name, seconds in json.loads(os.environ.get("HUBQUEUE_TEST_SECONDS", "{}")).items()
 }
+
+given = json.loads(os.environ.get("HUBQUEUE_TEST_DATABASE", "{}"))
+DATABASES["default"].setdefault("OPTIONS", {}).update(given.pop("OPTIONS", {}))
+DATABASES["default"] |= given
