@@ -1,5 +1,9 @@
 """The officers' pages in Django's admin. They read rows and call ``hubqueue.officers``; they write none."""
 
-from hubqueue.admin import jobs, pauses, records, workers
+from django.apps import apps
 
-__all__ = ["jobs", "pauses", "records", "workers"]
+# A project without Django's admin has none of them. The template tags are imported all the same.
+if apps.is_installed("django.contrib.admin"):
+    from hubqueue.admin import jobs, pauses, records, workers
+
+    __all__ = ["jobs", "pauses", "records", "workers"]

@@ -78,7 +78,7 @@ class Hub:
 
     def prepare(self) -> None:
         """Migrate a fresh database, and make the table of effects."""
-        done = self.manage("migrate", "-v0", "--skip-checks")
+        done = self.manage("migrate", "-v0")
         assert done.returncode == 0, done.stderr
         self.rows(EFFECTS)
 

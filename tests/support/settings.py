@@ -17,6 +17,7 @@ INSTALLED_APPS = [
     "hubqueue",
     "tests.support.proof",
 ]
+ROOT_URLCONF = "hubqueue.urls"  # the project's own needs the admin
 HUBQUEUE = HUBQUEUE | {
     name: timedelta(seconds=seconds)
     for name, seconds in json.loads(os.environ.get("HUBQUEUE_TEST_SECONDS", "{}")).items()
