@@ -108,8 +108,8 @@ def known_queues() -> tuple[str, ...]:
 
 
 @receiver(signals.job_enqueued, dispatch_uid="hubqueue.metrics.enqueued")
-def count_enqueued(*, kind: str, queue: str, outcome: str, **_: Any) -> None:
-    ENQUEUED.labels(kind_label(kind), queue_label(queue), str(outcome)).inc()
+def count_enqueued(*, kind: str, queue: str, outcome: str, count: int = 1, **_: Any) -> None:
+    ENQUEUED.labels(kind_label(kind), queue_label(queue), str(outcome)).inc(count)
 
 
 @receiver(signals.job_claimed, dispatch_uid="hubqueue.metrics.claimed")

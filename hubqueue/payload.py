@@ -8,8 +8,10 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from datetime import datetime
-from typing import Any, get_type_hints
+from datetime import datetime, timedelta
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
 
 import msgspec
 
@@ -23,6 +25,8 @@ Json = None | bool | int | float | str | list[Any] | dict[str, Any]
 JSON_SAFE = 2**53 - 1
 DEPTH = 64
 
+AS_IS: frozenset[Any] = frozenset({str, int, float, bool, UUID})
+
 
 class Signature:
     """The keyword-only arguments of one handler: their types, and which must be given."""
@@ -35,6 +39,7 @@ class Signature:
             raise TypeError(f"{self.name}: a handler's first parameter is the job: (job, *, ...)")
         self.types: dict[str, Any] = {}
         self.required: set[str] = set()
+        self._as_is: dict[str, frozenset[type]] = {}
         for each in parameters[1:]:
             if each.kind is not inspect.Parameter.KEYWORD_ONLY:
                 raise TypeError(
@@ -43,6 +48,7 @@ class Signature:
             if each.name not in hints:
                 raise TypeError(f"{self.name}: argument {each.name} needs a type annotation")
             self.types[each.name] = hints[each.name]
+            self._as_is[each.name] = _kept_as_is(hints[each.name])
             if each.default is inspect.Parameter.empty:
                 self.required.add(each.name)
 
@@ -61,6 +67,20 @@ class Signature:
 
     def write(self, name: str, value: Any) -> Json:
         """One argument as JSON. Raises ``PayloadRefused`` when it would not come back as it is."""
+        if type(value) in self._as_is[name]:
+            plain = str(value) if type(value) is UUID else value
+            check_storable(plain, name)
+            return plain
+        return self._write_and_compare(name, value)
+
+    def read(self, name: str, value: Json) -> Any:
+        """One argument out of JSON, as the handler's annotation has it."""
+        try:
+            return msgspec.convert(value, self.types[name])
+        except UNCONVERTIBLE as problem:
+            raise PayloadRefused(name, _expectation(self.types[name], value)) from problem
+
+    def _write_and_compare(self, name: str, value: Any) -> Json:
         _refuse_collections(value, name)
         try:
             converted = msgspec.convert(value, self.types[name], from_attributes=False)
@@ -72,14 +92,9 @@ class Signature:
         _check_return(converted, self.read(name, back), name)
         return back
 
-    def read(self, name: str, value: Json) -> Any:
-        """One argument out of JSON, as the handler's annotation has it."""
-        try:
-            return msgspec.convert(value, self.types[name])
-        except UNCONVERTIBLE as problem:
-            raise PayloadRefused(name, _expectation(self.types[name], value)) from problem
-
     def _check_names(self, given: Mapping[str, Any]) -> None:
+        if self.required <= given.keys() <= self.types.keys():
+            return
         for name in given:
             if name not in self.types:
                 known = ", ".join(sorted(self.types)) or "none"
@@ -89,6 +104,14 @@ class Signature:
         missing = sorted(self.required - set(given))
         if missing:
             raise PayloadRefused(missing[0], f"missing argument of {self.name}")
+
+
+def _kept_as_is(expected: Any) -> frozenset[type]:
+    """The types whose values come back from JSON as they are where this is annotated, so that none need be tried."""
+    given = set(get_args(expected)) if get_origin(expected) in (Union, UnionType) else {expected}
+    return (
+        frozenset(given) if len(given & AS_IS) == 1 and given <= {*AS_IS, NoneType} else frozenset()
+    )
 
 
 def check_storable(value: Any, path: str, depth: int = 0) -> None:
@@ -183,8 +206,12 @@ def _check_return(given: Any, back: Any, path: str) -> None:
             f"{type(given).__name__} would come back from JSON as {type(back).__name__};"
             " name its type in the handler's annotation",
         )
-    if isinstance(given, datetime) and given.tzinfo is None:
-        raise PayloadRefused(path, "a naive datetime; make it aware")
+    if isinstance(given, datetime):
+        offset = given.utcoffset()
+        if offset is None:
+            raise PayloadRefused(path, "a naive datetime; make it aware")
+        if offset % timedelta(minutes=1):
+            raise PayloadRefused(path, "JSON has no seconds in an offset; pass it in UTC")
     if isinstance(given, dict):
         for (key, one), other in zip(given.items(), back.values(), strict=True):
             _check_return(one, other, f"{path}.{_clip(str(key))}")

@@ -5,7 +5,7 @@ Receivers get plain values (no payload, no message): kind, queue, state, code, s
 
 from django.dispatch import Signal
 
-job_enqueued = Signal()  # kind, queue, outcome
+job_enqueued = Signal()  # kind, queue, outcome, count (requests of one call with this outcome)
 job_claimed = Signal()  # kind, queue, tenant, waited (seconds between due and claim)
 job_settled = Signal()  # kind, queue, state, outcome, code, seconds, attempt
 job_rescued = Signal()  # kind, queue, cause, spent

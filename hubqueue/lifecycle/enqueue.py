@@ -1,20 +1,21 @@
 """Enqueue: one statement in the caller's transaction, for one request or many."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from django.db import transaction
 
 from hubqueue.errors import PayloadRefused
-from hubqueue.ids import uuid7
+from hubqueue.ids import uuid7s
 from hubqueue.lifecycle import ring
 from hubqueue.lifecycle.database import alias, connection
-from hubqueue.lifecycle.sql import sql
 from hubqueue.payload import check_storable, dump
 from hubqueue.signals import job_enqueued
 from hubqueue.states import State
@@ -43,8 +44,7 @@ class Enqueued:
     same_payload: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """A validated request. ``payload`` is JSON text; ``run_at`` None means now, on the database's clock."""
 
     kind: str
@@ -55,18 +55,12 @@ class Request:
     tenant: str | None = None
     dedupe_key: str | None = None
     run_at: datetime | None = None
-    meta: dict[str, Any] = field(default_factory=dict)
+    meta: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
         _check_text(self.tenant, "tenant", 64)
         _check_text(self.dedupe_key, "dedupe_key", 200)
-        if self.run_at is not None:
-            if not isinstance(self.run_at, datetime):
-                raise PayloadRefused(
-                    "run_at", f"expected a datetime, got {type(self.run_at).__name__}"
-                )
-            if self.run_at.tzinfo is None:
-                raise PayloadRefused("run_at", "a naive datetime; make it aware")
+        _check_moment(self.run_at)
         if type(self.priority) is not int or not -(2**15) <= self.priority < 2**15:
             raise PayloadRefused("priority", "expected a whole number of 16 bits")
         if not isinstance(self.meta, dict):
@@ -90,22 +84,23 @@ def enqueue_many(requests: Sequence[Request]) -> list[Enqueued]:
         return []
     using = alias()
     slots, seats = _collapse(requests)
-    in_lock_order = sorted(slots, key=_lock_order)
-    queues = {each.request.queue for each in slots}
-    ringing = ring.quiet(queues, using=using)
+    bells = ring.quiet({each.request.queue for each in slots}, using=using)
     with connection(using).cursor() as cursor:
-        cursor.execute(sql("enqueue"), {**_columns(in_lock_order), "ring": ringing})
-        rows = cursor.fetchall()
-    stored = {given: _Stored(*answer) for given, *answer, _ in rows}
-    _see_to_bells(slots, stored, ringing, using)
+        cursor.execute(
+            "SELECT due, standing FROM hubqueue_enqueue(%s, %s)",
+            [_json(map(_row, _in_lock_order(slots))), _json(bells)],
+        )
+        due, standing = cursor.fetchone()
+    _see_to_bells(due or (), bells, using)
+    stands = {each.asked: each for each in _read_standing(standing or "[]")}
     answers = [
-        _answer(request, slot, stored[slot.id], first=slot.first == index)
+        _answer(request, slot, stands.get(slot.id), first=slot.first == index)
         for index, (request, slot) in enumerate(zip(requests, seats, strict=True))
     ]
-    told = [
+    told = Counter(
         (each.kind, each.queue, answer.outcome)
         for each, answer in zip(requests, answers, strict=True)
-    ]
+    )
     transaction.on_commit(partial(_tell, told), using=using, robust=True)
     return answers
 
@@ -114,17 +109,36 @@ def enqueue_many(requests: Sequence[Request]) -> list[Enqueued]:
 class _Slot:
     """One row to put: the requests of one kind and key, merged. ``first`` is the index of the first of them."""
 
+    id: UUID
     request: Request
     first: int
-    id: UUID = field(default_factory=uuid7)
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
+class _Row(msgspec.Struct, omit_defaults=True):
+    """What ``hubqueue_enqueue`` reads. A moment is in UTC, because JSON writes an offset in whole minutes."""
+
     id: UUID
-    state: str
+    kind: str
+    queue: str
+    payload: msgspec.Raw
+    max_attempts: int
+    priority: int = 0
+    tenant: str | None = None
+    dedupe_key: str | None = None
+    run_at: datetime | None = None
+    meta: msgspec.Raw | None = None
+
+
+class _Stands(msgspec.Struct, array_like=True):
+    """A row that was there before, and serves the row ``asked`` for."""
+
+    asked: UUID
+    id: UUID
+    state: State
     same_payload: bool
-    due: bool
+
+
+_read_standing = msgspec.json.Decoder(list[_Stands]).decode
 
 
 def _collapse(requests: Sequence[Request]) -> tuple[list[_Slot], list[_Slot]]:
@@ -132,13 +146,14 @@ def _collapse(requests: Sequence[Request]) -> tuple[list[_Slot], list[_Slot]]:
     slots: list[_Slot] = []
     seats: list[_Slot] = []
     keyed: dict[tuple[str, str], _Slot] = {}
-    for index, request in enumerate(requests):
-        slot = keyed.get((request.kind, request.dedupe_key)) if request.dedupe_key else None
+    for index, (new_id, request) in enumerate(zip(uuid7s(len(requests)), requests, strict=True)):
+        key = (request.kind, request.dedupe_key) if request.dedupe_key else None
+        slot = keyed.get(key) if key else None
         if slot is None:
-            slot = _Slot(request, index)
+            slot = _Slot(new_id, request, index)
             slots.append(slot)
-            if request.dedupe_key:
-                keyed[(request.kind, request.dedupe_key)] = slot
+            if key:
+                keyed[key] = slot
         else:
             slot.request = _merge(slot.request, request)
         seats.append(slot)
@@ -147,48 +162,50 @@ def _collapse(requests: Sequence[Request]) -> tuple[list[_Slot], list[_Slot]]:
 
 def _merge(first: Request, second: Request) -> Request:
     now_wins = first.run_at is None or second.run_at is None
-    return replace(
+    return msgspec.structs.replace(
         first,
         priority=min(first.priority, second.priority),
         run_at=None if now_wins else min(first.run_at, second.run_at),  # type: ignore[type-var]
     )
 
 
-def _lock_order(slot: _Slot) -> tuple[str, str, UUID]:
-    return slot.request.kind, slot.request.dedupe_key or "", slot.id
+def _in_lock_order(slots: Sequence[_Slot]) -> list[_Slot]:
+    """By kind and key. Rows without a key are new, nobody else's lock is met there."""
+    return sorted(slots, key=lambda slot: (slot.request.kind, slot.request.dedupe_key or ""))
 
 
-def _columns(slots: Sequence[_Slot]) -> dict[str, list[Any]]:
-    requests = [slot.request for slot in slots]
-    return {
-        "ids": [slot.id for slot in slots],
-        "kinds": [each.kind for each in requests],
-        "queues": [each.queue for each in requests],
-        "priorities": [each.priority for each in requests],
-        "tenants": [each.tenant for each in requests],
-        "payloads": [each.payload for each in requests],
-        "keys": [each.dedupe_key for each in requests],
-        "moments": [each.run_at for each in requests],
-        "max_attempts": [each.max_attempts for each in requests],
-        "metas": [dump(each.meta, "meta", limit=META_LIMIT) for each in requests],
-    }
+def _json(rows: Iterable[Any]) -> str:
+    return msgspec.json.encode(list(rows)).decode()
 
 
-def _see_to_bells(
-    slots: Sequence[_Slot], stored: dict[UUID, _Stored], ringing: list[str], using: str
-) -> None:
-    due = {slot.request.queue for slot in slots if stored[slot.id].due}
-    if rung := due.intersection(ringing):
+def _row(slot: _Slot) -> _Row:
+    request = slot.request
+    return _Row(
+        slot.id,
+        request.kind,
+        request.queue,
+        msgspec.Raw(request.payload),
+        request.max_attempts,
+        request.priority,
+        request.tenant,
+        request.dedupe_key,
+        request.run_at and request.run_at.astimezone(UTC),
+        msgspec.Raw(dump(request.meta, "meta", limit=META_LIMIT)) if request.meta else None,
+    )
+
+
+def _see_to_bells(due: Iterable[str], bells: Sequence[str], using: str) -> None:
+    if rung := set(due).intersection(bells):
         ring.rang(rung, using=using)
-    if unrung := due.difference(ringing):
+    if unrung := set(due).difference(bells):
         ring.ring_after_commit(unrung, using=using)
 
 
-def _answer(request: Request, slot: _Slot, stored: _Stored, *, first: bool) -> Enqueued:
-    same_payload = stored.same_payload and request.payload == slot.request.payload
-    if stored.id == slot.id:
-        return Enqueued(stored.id, Outcome.NEW if first else Outcome.COLLAPSED, same_payload)
-    return Enqueued(stored.id, _STANDING[State(stored.state)], same_payload)
+def _answer(request: Request, slot: _Slot, stands: _Stands | None, *, first: bool) -> Enqueued:
+    same_payload = request.payload == slot.request.payload
+    if stands is None:
+        return Enqueued(slot.id, Outcome.NEW if first else Outcome.COLLAPSED, same_payload)
+    return Enqueued(stands.id, _STANDING[stands.state], same_payload and stands.same_payload)
 
 
 _STANDING = {
@@ -198,9 +215,9 @@ _STANDING = {
 }
 
 
-def _tell(told: Sequence[tuple[str, str, Outcome]]) -> None:
-    for kind, queue, outcome in told:
-        job_enqueued.send_robust(sender=None, kind=kind, queue=queue, outcome=outcome)
+def _tell(told: Mapping[tuple[str, str, Outcome], int]) -> None:
+    for (kind, queue, outcome), count in told.items():
+        job_enqueued.send_robust(sender=None, kind=kind, queue=queue, outcome=outcome, count=count)
 
 
 def _check_text(text: object, argument: str, longest: int) -> None:
@@ -209,3 +226,16 @@ def _check_text(text: object, argument: str, longest: int) -> None:
     if not isinstance(text, str) or not 0 < len(text) <= longest:
         raise PayloadRefused(argument, f"expected 1 to {longest} characters")
     check_storable(text, argument)
+
+
+def _check_moment(moment: object) -> None:
+    if moment is None:
+        return
+    if not isinstance(moment, datetime):
+        raise PayloadRefused("run_at", f"expected a datetime, got {type(moment).__name__}")
+    if moment.utcoffset() is None:
+        raise PayloadRefused("run_at", "a naive datetime; make it aware")
+    try:
+        moment.astimezone(UTC)
+    except OverflowError:
+        raise PayloadRefused("run_at", "expected a year of 1 to 9999 in UTC") from None

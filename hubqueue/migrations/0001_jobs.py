@@ -11,7 +11,7 @@ import hubqueue.states
 
 FUNCTIONS = "".join(
     (Path(__file__).parent / "sql" / name).read_text(encoding="utf-8")
-    for name in ("0001_jobs.sql", "0001_fence.sql")
+    for name in ("0001_jobs.sql", "0001_enqueue.sql", "0001_fence.sql")
 )
 DROP_FUNCTIONS = """
 DROP FUNCTION IF EXISTS hubqueue_settle;
@@ -19,6 +19,7 @@ DROP FUNCTION IF EXISTS hubqueue_progress;
 DROP FUNCTION IF EXISTS hubqueue_hold;
 DROP FUNCTION IF EXISTS hubqueue_holds;
 DROP FUNCTION IF EXISTS hubqueue_claim;
+DROP FUNCTION IF EXISTS hubqueue_enqueue;
 DROP FUNCTION IF EXISTS hubqueue_next_level;
 DROP FUNCTION IF EXISTS hubqueue_turns;
 DROP FUNCTION IF EXISTS hubqueue_fence;

@@ -82,6 +82,7 @@ class Handler(Generic[P]):
         self.group = group
         self.signature = Signature(function)
         self.abandon_hook: AbandonHook | None = None
+        self._unmodified: Prepared[P] = Prepared(self, Options())
         self.__doc__ = function.__doc__
         self.__name__ = getattr(function, "__name__", kind)
         self.__module__ = function.__module__
@@ -101,11 +102,11 @@ class Handler(Generic[P]):
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Enqueue in the caller's transaction. Raises ``PayloadRefused``, and then nothing was stored."""
-        return self.using().enqueue(*args, **kwargs)
+        return self._unmodified.enqueue(*args, **kwargs)
 
     def item(self, *args: P.args, **kwargs: P.kwargs) -> Item:
         """A request for ``enqueue_many``."""
-        return self.using().item(*args, **kwargs)
+        return self._unmodified.item(*args, **kwargs)
 
     def enqueue_many(self, items: Iterable[Item]) -> list[Enqueued]:
         """Enqueue all ``items`` in one round trip: an answer per item in input order, all or nothing."""

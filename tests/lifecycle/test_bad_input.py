@@ -23,6 +23,8 @@ pytestmark = pytest.mark.django_db
 
 AWARE = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
 NAIVE = AWARE.replace(tzinfo=None)
+# Berlin's clocks were 53 minutes and 28 seconds ahead of UTC until 1893.
+SOLAR = datetime(1890, 1, 1, tzinfo=ZoneInfo("Europe/Berlin"))
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ REFUSED: list[tuple[str, Any]] = [
     ("anything", {1, 2}),
     ("anything.a", {"a": frozenset({1})}),
     ("moment", NAIVE),
+    ("moment", SOLAR),
     ("anything[0]", [NAIVE]),
     ("anything", AWARE),
     ("anything", b"bytes"),
@@ -171,6 +174,7 @@ OPTIONS: list[tuple[str, Any]] = [
     ("run_at", "tomorrow"),
     ("run_at", date(2026, 1, 1)),
     ("run_at", timedelta(1)),
+    ("run_at", datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))),
     ("priority", 2**15),
     ("priority", -(2**15) - 1),
     ("priority", "high"),
@@ -190,6 +194,12 @@ def test_a_bad_option_is_refused_by_its_name(name: str, value: Any) -> None:
         typed.using(**{name: value}).enqueue()
     assert refused.value.argument.startswith(name)
     assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize("moment", [AWARE, SOLAR, datetime.max.replace(tzinfo=UTC)], ids=str)
+def test_a_moment_asked_for_is_kept_to_the_microsecond(moment: datetime) -> None:
+    job = Job.objects.get(pk=typed.using(run_at=moment).enqueue().id)
+    assert job.run_at == moment
 
 
 def test_one_bad_item_of_many_stores_none() -> None:

@@ -65,6 +65,29 @@ def test_a_job_is_counted_from_enqueue_to_its_end() -> None:
     assert "secret-4711" not in "".join(str(family) for family in REGISTRY.collect())
 
 
+@pytest.mark.django_db(transaction=True)
+def test_every_request_of_a_bulk_call_is_counted_and_told_of_once() -> None:
+    told: list[tuple[str, int]] = []
+
+    def hear(*, outcome: str, count: int, **_: object) -> None:
+        told.append((outcome, count))
+
+    named = {"kind": KIND, "queue": "default"}
+    keyed = handlers.typed.using(dedupe_key="k")
+    signals.job_enqueued.connect(hear)
+    try:
+        with (
+            Grown("hubqueue_jobs_enqueued_total", **named, outcome="new") as new,
+            Grown("hubqueue_jobs_enqueued_total", **named, outcome="collapsed") as collapsed,
+        ):
+            items = [handlers.typed.item(), keyed.item(), keyed.item(), handlers.typed.item()]
+            handlers.typed.enqueue_many(items)
+    finally:
+        signals.job_enqueued.disconnect(hear)
+    assert (new.by, collapsed.by) == (3, 1)
+    assert sorted(told) == [("collapsed", 1), ("new", 3)]
+
+
 def test_an_officers_verb_a_rescue_and_a_lost_lease_are_counted() -> None:
     with (
         Grown("hubqueue_verbs_total", verb="park") as verbs,
