@@ -5,14 +5,12 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
-from shutil import rmtree
 from uuid import UUID
 
 from hubqueue.ids import uuid7
 from hubqueue.runner.crew import Child
 from hubqueue.runner.options import Options
+from hubqueue.runner.scratch import Scratch
 from hubqueue.runner.wire import Wire
 
 
@@ -21,7 +19,8 @@ class Spawner:
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self.metrics_dir = Path(tempfile.mkdtemp(prefix="hubqueue-metrics-"))
+        self._scratch = Scratch()
+        self.metrics_dir = self._scratch.path
 
     def worker(self, number: int) -> Child:
         """The regular child in place ``number``."""
@@ -45,7 +44,7 @@ class Spawner:
         return Child(uuid7(), None, "scheduler", popen, Wire(ours))
 
     def close(self) -> None:
-        rmtree(self.metrics_dir, ignore_errors=True)
+        self._scratch.close()
 
     def _child(self, number: int | None, role: str, caps: dict[str, int]) -> Child:
         worker: UUID = uuid7()

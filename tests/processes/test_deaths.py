@@ -86,6 +86,7 @@ def test_a_worker_that_starts_anew_does_not_keep_the_jobs_of_its_predecessor(hub
     second = hub.ready(seconds=BRISK)
     again = runs_again(hub, "slow", fence, time.monotonic())
     assert again[1] != holder
+    assert len(list(hub.home.glob("hubqueue-metrics-*"))) == 1, "the predecessor's is swept"
     known = {child.worker for child in second.children()}
     assert holder not in {str(each) for each in known}
     hub.let_go(again[2])
