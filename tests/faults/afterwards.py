@@ -107,7 +107,8 @@ def processes_live(hub: Hub, trees: Sequence[WorkerTree], *, within: float) -> N
     """The supervisors are the ones that were started, their children are complete, registered, and no zombies."""
 
     def known() -> set[Any]:
-        return {row["id"] for row in hub.rows("SELECT id FROM hubqueue_worker")}
+        living = "SELECT id FROM hubqueue_worker WHERE lease_until >= hubqueue_now()"
+        return {row["id"] for row in hub.rows(living)}
 
     def complete(tree: WorkerTree) -> bool:
         assert tree.alive, f"a supervisor ended:\n{tree.said()[-2000:]}"
@@ -120,7 +121,7 @@ def processes_live(hub: Hub, trees: Sequence[WorkerTree], *, within: float) -> N
     until(
         lambda: known() <= {child.worker for tree in trees for child in tree.children()},
         timeout=within,
-        message="an end of the rows of workers that are gone",
+        message="an end of the leases of workers that are gone",
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from tests.faults.afterwards import check
 from tests.faults.load import BRISK, Load, start_workers
 from tests.support.hub import Hub
+from tests.support.wait import until
 from tests.support.workers import WorkerTree
 
 
@@ -15,8 +16,8 @@ class Site:
         self,
         hub: Hub,
         *,
-        trees: int = 1,
-        processes: int = 2,
+        trees: int = 2,
+        processes: int = 1,
         threads: int = 4,
         seconds: Mapping[str, float] = BRISK,
         **env: str,
@@ -35,6 +36,13 @@ class Site:
         for tree in self.trees:
             self.hub.registered(tree, 1)
         self.load.goes_on()
+
+    def leader(self) -> int:
+        """The process id of the scheduler that leads."""
+        statement = (
+            "SELECT pid FROM hubqueue_leader WHERE ticked_at > hubqueue_now() - interval '3 s'"
+        )
+        return int(until(lambda: self.hub.rows(statement), message="a leader")[0]["pid"])
 
     def check(
         self,
