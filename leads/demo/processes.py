@@ -12,6 +12,14 @@ from types import FrameType
 ROOT = Path(__file__).resolve().parent.parent.parent
 GRACE = 30.0
 POLL = 0.1
+GUARD = """
+import os, signal, sys
+sys.stdin.read()
+try:
+    os.kill(int(sys.argv[1]), signal.SIGTERM)
+except ProcessLookupError:
+    pass
+"""
 
 
 class PortTaken(Exception):
@@ -38,6 +46,7 @@ class Crew:
 
     def __init__(self) -> None:
         self._children: list[subprocess.Popen[bytes]] = []
+        self._guards: list[subprocess.Popen[bytes]] = []
         self._before: dict[signal.Signals, object] = {}
         self._stopping = False
 
@@ -62,6 +71,7 @@ class Crew:
             start_new_session=True,
         )
         self._children.append(child)
+        self._guards.append(_guard(child))
         return child
 
     def run(self, *command: str) -> int:
@@ -94,6 +104,18 @@ class Crew:
                 pass
             _send(child, signal.SIGKILL)
             child.wait()
+        for guard in self._guards:
+            guard.kill()
+            guard.communicate()
+
+
+def _guard(child: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+    """A small process that outlives a demo that is killed, and then ends the child: its pipe to us is closed."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", GUARD, str(child.pid)],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
 
 
 def _send(child: subprocess.Popen[bytes], number: signal.Signals) -> None:

@@ -95,6 +95,17 @@ def test_a_signal_ends_the_server_and_the_worker(process_env, number):
             process.kill()
 
 
+def test_a_demo_that_is_killed_leaves_no_server_and_no_worker(process_env):
+    port = free_port()
+    mark = {"HUBQUEUE_TEST_MARK": f"demo-{port}"}
+    process = start({**process_env, **mark}, "--port", str(port))
+    until(lambda: _answers(port), timeout=90, message="the login page")
+    until(lambda: _marked(mark) >= 3, message="demo, server and worker")
+    process.kill()
+    process.communicate(timeout=60)
+    until(lambda: _marked(mark) == 0, timeout=60, message="no process left")
+
+
 def test_the_web_server_serves_styles_without_debug_and_warns_of_nothing(process_env):
     port = free_port()
     env = {
