@@ -6,6 +6,7 @@ Lines carry codes, kinds, ids and counts. Never a payload, a result or an except
 import logging
 import sys
 from typing import Any
+from uuid import UUID
 
 import structlog
 from django.conf import settings
@@ -82,6 +83,7 @@ def _renderer(chosen: str) -> Any:
 @receiver(signals.job_settled, dispatch_uid="hubqueue.logs.settled")
 def log_settled(
     *,
+    job_id: UUID,
     kind: str,
     queue: str,
     state: str,
@@ -99,6 +101,7 @@ def log_settled(
         return
     say(
         event,
+        job=str(job_id),
         kind=kind,
         queue=queue,
         state=str(state),
@@ -110,8 +113,15 @@ def log_settled(
 
 
 @receiver(signals.job_rescued, dispatch_uid="hubqueue.logs.rescued")
-def log_rescued(*, kind: str, queue: str, cause: str, spent: bool, **_: Any) -> None:
-    _log.warning("job rescued", kind=kind, queue=queue, cause=str(cause), spent=bool(spent))
+def log_rescued(*, job_id: UUID, kind: str, queue: str, cause: str, spent: bool, **_: Any) -> None:
+    _log.warning(
+        "job rescued",
+        job=str(job_id),
+        kind=kind,
+        queue=queue,
+        cause=str(cause),
+        spent=bool(spent),
+    )
 
 
 @receiver(signals.lease_lost, dispatch_uid="hubqueue.logs.lease_lost")

@@ -62,7 +62,12 @@ def rescue(
             continue
         rescued.append(settled)
         job_rescued.send_robust(
-            sender=None, kind=job.kind, queue=job.queue, cause=cause, spent=verdict.spend
+            sender=None,
+            job_id=job.id,
+            kind=job.kind,
+            queue=job.queue,
+            cause=cause,
+            spent=verdict.spend,
         )
     return rescued
 

@@ -230,6 +230,7 @@ def _tell(claimed: Claimed, verdict: Verdict, now: Settled, moment: datetime, us
     transaction.on_commit(
         lambda: job_settled.send_robust(
             sender=None,
+            job_id=claimed.id,
             kind=claimed.kind,
             queue=claimed.queue,
             state=now.state,

@@ -98,7 +98,9 @@ def test_an_officers_verb_a_rescue_and_a_lost_lease_are_counted() -> None:
         Grown("hubqueue_worker_events_total", event="killed") as killed,
     ):
         signals.verb_done.send(None, verb=Move.PARK, target="secret-target", actor="secret-actor")
-        signals.job_rescued.send(None, kind=KIND, queue="mail", cause="reaped", spent=False)
+        signals.job_rescued.send(
+            None, job_id=uuid4(), kind=KIND, queue="mail", cause="reaped", spent=False
+        )
         signals.lease_lost.send(None, kind=KIND)
         signals.worker_changed.send(None, worker="secret-worker", event="killed")
     assert [each.by for each in (verbs, rescued, lost, killed)] == [1, 1, 1, 1]
@@ -161,7 +163,7 @@ def test_no_label_is_a_tenant_an_id_or_free_text() -> None:
 COUNT_ONE = """
 import django; django.setup()
 from hubqueue import signals
-signals.job_settled.send(None, kind="gone", queue="mail", state="DEAD", outcome="give up", code="x",
+signals.job_settled.send(None, job_id=None, kind="gone", queue="mail", state="DEAD", outcome="give up", code="x",
                          seconds=0.1, attempt=1)
 """
 READ_ALL = """

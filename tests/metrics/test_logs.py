@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -12,7 +13,9 @@ from django.test.utils import override_settings
 from hubqueue import logs, signals
 from hubqueue.states import Move, State
 
+JOB = uuid4()
 SETTLED = {
+    "job_id": JOB,
     "kind": "sample.typed",
     "queue": "mail",
     "seconds": 0.12345,
@@ -44,6 +47,7 @@ def test_a_failed_attempt_is_a_warning_and_a_dead_letter_an_error(
     signals.job_settled.send(None, state=State.SUCCEEDED, outcome=Move.SUCCEED, code="", **SETTLED)
 
     retry, dead = lines(capsys)
+    assert {retry["job"], dead["job"]} == {str(JOB)}
     assert (retry["event"], retry["level"]) == ("attempt failed", "warning")
     assert (dead["event"], dead["level"]) == ("dead letter", "error")
     assert (dead["kind"], dead["code"], dead["attempt"]) == ("sample.typed", "refused", 2)
@@ -52,7 +56,7 @@ def test_a_failed_attempt_is_a_warning_and_a_dead_letter_an_error(
 
 def test_verbs_rescues_leases_and_workers_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     signals.verb_done.send(None, verb=Move.PARK, target="job", actor="ada")
-    signals.job_rescued.send(None, kind="k", queue="q", cause="reaped", spent=True)
+    signals.job_rescued.send(None, job_id=JOB, kind="k", queue="q", cause="reaped", spent=True)
     signals.lease_lost.send(None, kind="k")
     signals.worker_changed.send(None, worker="w", event="killed")
 
