@@ -71,12 +71,21 @@ UNION ALL
 SELECT 'dead', kind, count(*) FROM (
     SELECT kind FROM hubqueue_job WHERE state = 'DEAD' ORDER BY id DESC LIMIT %(cap)s) AS dead GROUP BY kind
 """
-ROUND_SQL = """
+# Who keeps vacuum from dead rows: a snapshot, a transaction that has written and idles, a prepared one.
+SNAPSHOT_SQL = """
+SELECT coalesce(max(extract(epoch FROM clock_timestamp() - since)), 0)::float8 FROM (
+    SELECT xact_start FROM pg_stat_activity
+    WHERE (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)
+        AND pid <> pg_backend_pid() AND datname = current_database()
+    UNION ALL
+    SELECT prepared FROM pg_prepared_xacts WHERE database = current_database()
+) AS holder (since)
+"""
+ROUND_SQL = f"""
 SELECT
     (SELECT count(*) FROM hubqueue_worker WHERE lease_until > hubqueue_now()),
     (SELECT extract(epoch FROM hubqueue_now() - ticked_at)::float8 FROM hubqueue_leader WHERE id = 1),
-    (SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::float8 FROM pg_stat_activity
-     WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database()),
+    ({SNAPSHOT_SQL}),
     (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = to_regclass('hubqueue_job_due')),
     (SELECT count(*) FROM hubqueue_pause WHERE until IS NULL OR until > hubqueue_now())
 """

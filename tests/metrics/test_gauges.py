@@ -21,6 +21,7 @@ from hubqueue.models import Duty, Job, Leader, Worker
 from hubqueue.querysets import database_now
 from hubqueue.states import FINISHED, State
 from tests.support import handlers
+from tests.support.postgres import Cluster
 from tests.support.wait import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -115,15 +116,32 @@ def test_counting_stops_at_its_bound_and_says_so(monkeypatch: pytest.MonkeyPatch
     assert depth(samples, "dead") == 10
 
 
-def test_the_age_of_a_held_snapshot_is_shown() -> None:
+@pytest.mark.parametrize(
+    ("begin", "statement"),
+    [
+        ("BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT 1"),
+        ("BEGIN", "INSERT INTO auth_group (name) VALUES ('of somebody who idles')"),
+    ],
+)
+def test_the_age_of_what_vacuum_waits_for_is_shown(begin: str, statement: str) -> None:
     other = own_connection("default", "holder")
     try:
         with other.cursor() as cursor:
-            cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-            cursor.execute("SELECT 1")
+            cursor.execute(begin)
+            cursor.execute(statement)
         until(lambda: scrape()["hubqueue_oldest_snapshot_age_seconds", ()] > 0.2)
     finally:
         other.close()
+
+
+@pytest.mark.slow
+def test_a_prepared_transaction_that_nobody_ends_is_shown() -> None:
+    with Cluster(settings={"max_prepared_transactions": "1"}) as postgres:
+        with psycopg.connect(postgres.url(), autocommit=True) as session:
+            session.execute("BEGIN")
+            session.execute("CREATE TABLE anything ()")
+            session.execute("PREPARE TRANSACTION 'forgotten'")
+        until(lambda: postgres.execute(gauges.SNAPSHOT_SQL) > [(0.2,)], message="its age")
 
 
 def test_many_scrapes_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
