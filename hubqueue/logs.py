@@ -5,6 +5,7 @@ Lines carry codes, kinds, ids and counts. Never a payload, a result or an except
 
 import logging
 import sys
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -80,36 +81,26 @@ def _renderer(chosen: str) -> Any:
     return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
 
 
-@receiver(signals.job_settled, dispatch_uid="hubqueue.logs.settled")
-def log_settled(
-    *,
-    job_id: UUID,
-    kind: str,
-    queue: str,
-    state: str,
-    outcome: str,
-    code: str,
-    seconds: float,
-    attempt: int,
-    **_: Any,
-) -> None:
-    if state == State.DEAD:
-        say, event = _log.error, "dead letter"
-    elif outcome == Move.RETRY or code:
-        say, event = _log.warning, "attempt failed"
-    else:
-        return
-    say(
-        event,
-        job=str(job_id),
-        kind=kind,
-        queue=queue,
-        state=str(state),
-        outcome=str(outcome),
-        code=code,
-        seconds=round(seconds, 3),
-        attempt=attempt,
-    )
+@receiver(signals.jobs_settled, dispatch_uid="hubqueue.logs.settled")
+def log_settled(*, endings: Sequence[signals.Ending], **_: Any) -> None:
+    for each in endings:
+        if each.state == State.DEAD:
+            _log.error("dead letter", **_facts(each))
+        elif each.code or each.outcome == Move.RETRY:
+            _log.warning("attempt failed", **_facts(each))
+
+
+def _facts(ending: signals.Ending) -> dict[str, Any]:
+    return {
+        "job": str(ending.id),
+        "kind": ending.kind,
+        "queue": ending.queue,
+        "state": str(ending.state),
+        "outcome": str(ending.outcome),
+        "code": ending.code,
+        "seconds": round(ending.seconds, 3),
+        "attempt": ending.attempt,
+    }
 
 
 @receiver(signals.job_rescued, dispatch_uid="hubqueue.logs.rescued")

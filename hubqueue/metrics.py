@@ -4,7 +4,9 @@ Labels are kind, queue, state, outcome and code, each out of a bounded set: neve
 Import this before the first job is counted; with ``PROMETHEUS_MULTIPROC_DIR`` set it counts across processes.
 """
 
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
+from typing import Any, TypeVar
 
 from django.dispatch import receiver
 from prometheus_client import Counter, Histogram
@@ -13,6 +15,8 @@ from hubqueue import signals
 from hubqueue.conf import conf
 from hubqueue.registry import registry
 from hubqueue.states import State
+
+T = TypeVar("T")
 
 UNKNOWN = "(unknown)"
 OTHER = "(other)"
@@ -102,6 +106,16 @@ def queue_label(queue: str) -> str:
     return queue if queue in conf().queues else UNKNOWN
 
 
+def _grouped(
+    told: Sequence[T], words: Callable[[T], tuple[str, ...]]
+) -> Iterable[tuple[tuple[str, ...], list[T]]]:
+    """What was told, by its ``words``: the labels of a batch are looked up once."""
+    groups: dict[tuple[str, ...], list[T]] = {}
+    for each in told:
+        groups.setdefault(words(each), []).append(each)
+    return groups.items()
+
+
 def known_queues() -> tuple[str, ...]:
     """The queues of the settings, for gauges that publish a zero."""
     return conf().queues
@@ -112,24 +126,29 @@ def count_enqueued(*, kind: str, queue: str, outcome: str, count: int = 1, **_: 
     ENQUEUED.labels(kind_label(kind), queue_label(queue), str(outcome)).inc(count)
 
 
-@receiver(signals.job_claimed, dispatch_uid="hubqueue.metrics.claimed")
-def count_claimed(*, kind: str, queue: str, waited: float, **_: Any) -> None:
-    labels = kind_label(kind), queue_label(queue)
-    CLAIMED.labels(*labels).inc()
-    PICKUP.labels(*labels).observe(waited)
+@receiver(signals.jobs_claimed, dispatch_uid="hubqueue.metrics.claimed")
+def count_claimed(*, pickups: Sequence[signals.Pickup], **_: Any) -> None:
+    for (kind, queue), picked in _grouped(pickups, itemgetter(0, 1)):
+        labels = kind_label(kind), queue_label(queue)
+        CLAIMED.labels(*labels).inc(len(picked))
+        observe = PICKUP.labels(*labels).observe
+        for each in picked:
+            observe(each.waited)
 
 
-@receiver(signals.job_settled, dispatch_uid="hubqueue.metrics.settled")
-def count_settled(
-    *, kind: str, queue: str, state: str, outcome: str, code: str, seconds: float, **_: Any
-) -> None:
-    labels = kind_label(kind), queue_label(queue)
-    SETTLED.labels(*labels, str(state), str(outcome)).inc()
-    DURATION.labels(*labels).observe(seconds)
-    if code:
-        FAILED.labels(labels[0], _code(code)).inc()
-    if state == State.DEAD:
-        DEAD.labels(labels[0], _code(code or OTHER)).inc()
+@receiver(signals.jobs_settled, dispatch_uid="hubqueue.metrics.settled")
+def count_settled(*, endings: Sequence[signals.Ending], **_: Any) -> None:
+    alike = _grouped(endings, itemgetter(1, 2, 3, 4, 5))
+    for (kind, queue, state, outcome, code), ended in alike:
+        labels = kind_label(kind), queue_label(queue)
+        SETTLED.labels(*labels, str(state), str(outcome)).inc(len(ended))
+        observe = DURATION.labels(*labels).observe
+        for each in ended:
+            observe(each.seconds)
+        if code:
+            FAILED.labels(labels[0], _code(code)).inc(len(ended))
+        if state == State.DEAD:
+            DEAD.labels(labels[0], _code(code or OTHER)).inc(len(ended))
 
 
 @receiver(signals.job_rescued, dispatch_uid="hubqueue.metrics.rescued")

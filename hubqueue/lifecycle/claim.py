@@ -4,13 +4,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
 from uuid import UUID
 
 from hubqueue.lifecycle.database import connection
-from hubqueue.lifecycle.guard import Claimed
+from hubqueue.lifecycle.guard import Claimed, read_claimed
 from hubqueue.lifecycle.sql import sql
-from hubqueue.signals import job_claimed
+from hubqueue.signals import Pickup, jobs_claimed
 
 # A look without floors is made after so many times of what the last one took: at most 3 % of the time.
 FULL_LOOK_SHARE = 30
@@ -63,14 +62,13 @@ def claim(
         )
         rows = cursor.fetchall()
     took = monotonic() - started
-    found = [_claimed(columns) for *columns, _, _ in rows]
-    answers = {each.queue: row[-2:] for each, row in zip(found, rows, strict=True)}
+    answers = {queue: (turn, floors) for queue, turn, floors, _ in rows}
     for lane in lanes:
         if lane.queue in full:
             lane.full_look_at = started + took * FULL_LOOK_SHARE
         if lane.queue in answers:
             _remember(lane, *answers[lane.queue], full=lane.queue in full)
-    return _told(found)
+    return _told([each for *_, jobs in rows for each in read_claimed(jobs)])
 
 
 def claim_suspect(
@@ -82,7 +80,7 @@ def claim_suspect(
             sql("claim_suspect"), {"worker": worker, "queues": list(queues), "kinds": list(kinds)}
         )
         rows = cursor.fetchall()
-    found = _told([_claimed(columns) for columns in rows])
+    found = _told([each for (jobs,) in rows for each in read_claimed(jobs)])
     return found[0] if found else None
 
 
@@ -91,20 +89,16 @@ def _remember(lane: Lane, turn: str, floors: str, *, full: bool) -> None:
     lane.floors = json.loads(floors) if full else lane.floors | json.loads(floors)
 
 
-def _claimed(columns: Sequence[Any]) -> Claimed:
-    """Django leaves jsonb of a plain cursor as text."""
-    row = list(columns)
-    row[5], row[13] = json.loads(row[5]), json.loads(row[13])
-    return Claimed(*row)
-
-
 def _told(found: list[Claimed]) -> list[Claimed]:
-    for each in found:
-        job_claimed.send_robust(
-            sender=None,
-            kind=each.kind,
-            queue=each.queue,
-            tenant=each.tenant,
-            waited=max(0.0, (each.claimed_at - each.run_at).total_seconds()),
-        )
+    if found:
+        pickups = [
+            Pickup(
+                each.kind,
+                each.queue,
+                each.tenant,
+                max(0.0, (each.claimed_at - each.run_at).total_seconds()),
+            )
+            for each in found
+        ]
+        jobs_claimed.send_robust(sender=None, pickups=pickups)
     return found

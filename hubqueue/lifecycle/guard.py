@@ -1,10 +1,13 @@
 """The fence, in one place: every write after a claim matches id, RUNNING and fence here, or raises ``LeaseLost``."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
+
+import msgspec
 
 from hubqueue.errors import LeaseLost
 from hubqueue.lifecycle.database import connection
@@ -12,16 +15,16 @@ from hubqueue.models import Job
 from hubqueue.signals import lease_lost
 
 WRITES = {
-    "hold": "SELECT * FROM hubqueue_hold(%s::uuid[], %s::bigint[])",
-    "progress": "SELECT * FROM hubqueue_progress(%s::uuid[], %s::bigint[], %s::float8[])",
+    "hold": "SELECT coalesce(json_agg(held.id)::text, '[]') FROM hubqueue_hold(%s::jsonb) AS held",
+    "progress": "SELECT coalesce(json_agg(kept.id)::text, '[]') FROM hubqueue_progress(%s::jsonb) AS kept",
     "settle": (
-        "SELECT * FROM hubqueue_settle(%s::uuid[], %s::bigint[], %s::text, %s::text[], %s::interval[],"
-        " %s::timestamptz[], %s::bool[], %s::text[], %s::text[], %s::text[], %s::bool[])"
+        "SELECT coalesce(json_agg(json_build_array(s.id, s.state, s.attempts, s.run_at, s.successor, s.settled_at))"
+        "::text, '[]') FROM hubqueue_settle(%s::jsonb, %s::text) AS s"
     ),
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Claimed:
     """A job as one attempt holds it. ``claimed_at`` is the database's clock at the claim."""
 
@@ -42,6 +45,40 @@ class Claimed:
     created_at: datetime
     claimed_at: datetime
     claimed_by: UUID | None
+
+
+class Attempted(msgspec.Struct):
+    """An attempt as a write after its claim names it: the job and the fence that the claim gave."""
+
+    id: UUID
+    fence: int
+
+
+# What hubqueue_claimed answers. Payload and meta stay as they are: a damaged one is its own job's trouble.
+_ROWS = msgspec.json.Decoder(
+    list[
+        tuple[
+            UUID, str, str, int, str | None, msgspec.Raw, str | None, datetime, int, int, datetime | None, int, bool,
+            msgspec.Raw, datetime, datetime, UUID | None,
+        ]
+    ]
+)  # fmt: skip
+
+
+def read_claimed(answer: str) -> list[Claimed]:
+    """The jobs of a claim's answer, in its order."""
+    return [
+        Claimed(*row[:5], _read(row[5]), *row[6:13], _read(row[13]), *row[14:])  # type: ignore[arg-type]
+        for row in _ROWS.decode(answer)
+    ]
+
+
+def _read(raw: msgspec.Raw) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        # Numbers beyond a double: Python's reader takes them, and the handler's signature has the last word.
+        return json.loads(bytes(raw))
 
 
 def claimed_from(job: Job) -> Claimed:
@@ -69,30 +106,32 @@ def claimed_from(job: Job) -> Claimed:
 
 def fenced(
     write: Literal["hold", "progress", "settle"],
-    held: Sequence[tuple[UUID, int]],
-    *columns: Any,
+    attempts: Sequence[Attempted],
+    *more: Any,
     using: str,
     all_or_nothing: bool = True,
-) -> list[tuple[Any, ...]]:
-    """Make one of the writes that follow a claim, for attempts given as (id, fence); answer its rows.
+) -> list[Any]:
+    """Make one of the writes that follow a claim; answer one element per attempt that still held its job.
 
     The write is a function of the database (``hubqueue_settle``, ...) that asks ``hubqueue_holds`` of each row.
-    Raises ``LeaseLost`` when fewer rows come back than ``held`` names, unless ``all_or_nothing`` is off:
-    then the answer holds the rows that were still held. The caller's transaction is what rolls back.
+    Raises ``LeaseLost`` when fewer answer than ``attempts`` names, unless ``all_or_nothing`` is off. The
+    caller's transaction is what rolls back.
     """
-    given = [[job_id for job_id, _ in held], [fence for _, fence in held], *columns]
     with connection(using).cursor() as cursor:
-        cursor.execute(WRITES[write], given)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    if all_or_nothing and len(rows) < len(held):
-        raise LeaseLost(f"{len(held) - len(rows)} of {len(held)} attempts no longer hold their job")
-    return rows
+        cursor.execute(WRITES[write], [msgspec.json.encode(attempts).decode(), *more])
+        (answer,) = cursor.fetchone()
+    held: list[Any] = msgspec.json.decode(answer)
+    if all_or_nothing and len(held) < len(attempts):
+        raise LeaseLost(
+            f"{len(attempts) - len(held)} of {len(attempts)} attempts no longer hold their job"
+        )
+    return held
 
 
 def hold(claimed: Claimed, *, using: str) -> None:
     """Lock the job's row in the open transaction. Raises ``LeaseLost``."""
     try:
-        fenced("hold", [(claimed.id, claimed.fence)], using=using)
+        fenced("hold", [Attempted(claimed.id, claimed.fence)], using=using)
     except LeaseLost:
         lease_lost.send_robust(sender=None, kind=claimed.kind)
         raise

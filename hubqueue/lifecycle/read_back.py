@@ -3,6 +3,7 @@
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.lifecycle.settle import Settled
 from hubqueue.models import Job
+from hubqueue.querysets import Now
 from hubqueue.states import State
 
 
@@ -12,10 +13,11 @@ def read_back(claimed: Claimed, *, using: str) -> Settled | None:
         Job.objects.using(using)
         .filter(pk=claimed.id, fence=claimed.fence)
         .exclude(state=State.RUNNING)
-        .values_list("state", "attempts", "run_at")
+        .annotate(present=Now())
+        .values_list("state", "attempts", "run_at", "present")
         .first()
     )
     if row is None:
         return None
-    state, attempts, run_at = row
-    return Settled(claimed.id, State(state), attempts, run_at, successor=False)
+    state, attempts, run_at, now = row
+    return Settled(claimed.id, State(state), attempts, run_at, successor=False, settled_at=now)

@@ -3,18 +3,19 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
 from uuid import UUID
 
+import msgspec
 from django.db import OperationalError, transaction
 
 from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.ids import uuid7
 from hubqueue.lifecycle.database import connection
 from hubqueue.lifecycle.failure import Broken, broken_by, record_failure
-from hubqueue.lifecycle.guard import Claimed, fenced
+from hubqueue.lifecycle.guard import Attempted, Claimed, fenced
 from hubqueue.lifecycle.sql import sql
-from hubqueue.signals import job_settled, lease_lost
+from hubqueue.signals import Ending, jobs_settled, lease_lost
 from hubqueue.states import Move, State
 
 # The row stayed locked, a deadlock chose us, or the order of events could not be kept: nobody's fault here.
@@ -81,15 +82,18 @@ def rescue(
     return Verdict(Move.RESCUE, wait=after, spend=spend, code=code, suspect=suspect, broken=broken)
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """Where the job stands after its attempt. ``abandoned`` = given up for good by this move."""
+class Settled(msgspec.Struct, frozen=True, array_like=True):
+    """Where the job stands after its attempt. ``abandoned`` = given up for good by this move.
+
+    ``successor``: a wake-up is still pending on the row.
+    """
 
     id: UUID
     state: State
     attempts: int
     run_at: datetime
     successor: bool
+    settled_at: datetime
 
     @property
     def abandoned(self) -> bool:
@@ -129,26 +133,26 @@ def settle_within(
 ) -> list[Settled]:
     """Settle attempts by one statement, in the transaction that the caller has open and rolls back if this raises."""
     by_id = {claimed.id: (claimed, verdict) for claimed, verdict in ended}
-    rows = _update(ended, using=using, patience=patience, all_or_nothing=all_or_nothing)
-    settled = []
-    for job_id, state, attempts, run_at, rerun_at, moment in rows:
-        claimed, verdict = by_id[job_id]
+    settled = _update(ended, using=using, patience=patience, all_or_nothing=all_or_nothing)
+    endings = []
+    for now in settled:
+        claimed, verdict = by_id[now.id]
         if verdict.broken is not None:
             record_failure(
                 claimed,
                 verdict.broken,
                 spent=verdict.spend,
-                failed_at=moment,
+                failed_at=now.settled_at,
                 worker=claimed.claimed_by,
                 using=using,
             )
-        now = Settled(job_id, State(state), attempts, run_at, rerun_at is not None)
         if now.abandoned:
-            let_go(claimed, abandon, moment=moment, using=using)
-            if rerun_at is not None:
-                insert_successor(job_id, using=using)
-        settled.append(now)
-        _tell(claimed, verdict, now, moment, using)
+            let_go(claimed, abandon, moment=now.settled_at, using=using)
+            if now.successor:
+                insert_successor(now.id, using=using)
+        endings.append(_ending(claimed, verdict, now))
+    if endings:
+        transaction.on_commit(partial(_tell, endings), using=using, robust=True)
     return settled
 
 
@@ -186,32 +190,32 @@ def insert_successor(job_id: UUID, *, using: str) -> None:
         cursor.execute(sql("successor"), {"id": job_id, "new_id": uuid7()})
 
 
+class Ended(Attempted, omit_defaults=True):
+    """A verdict as ``hubqueue_settle`` reads it. ``wait`` in seconds; ``suspect`` None keeps what the row says."""
+
+    move: Move
+    wait: float | None = None
+    at: datetime | None = None
+    spend: bool | None = None
+    code: str | None = None
+    reason: str | None = None
+    result: msgspec.Raw | None = None
+    suspect: bool | None = None
+
+
 def _update(
     ended: Sequence[tuple[Claimed, Verdict]],
     *,
     using: str,
     patience: timedelta,
     all_or_nothing: bool,
-) -> list[tuple[Any, ...]]:
+) -> list[Settled]:
     # In the order in which an enqueue of many takes its rows: in any other, the two could deadlock.
-    ended = sorted(ended, key=lambda each: _lock_order(each[0]))
-    verdicts = [verdict for _, verdict in ended]
+    in_order = sorted(ended, key=lambda each: _lock_order(each[0]))
+    given = [_ended(claimed, verdict) for claimed, verdict in in_order]
+    most = f"{max(1, round(patience.total_seconds() * 1000))}ms"
     try:
-        return fenced(
-            "settle",
-            [(claimed.id, claimed.fence) for claimed, _ in ended],
-            f"{max(1, round(patience.total_seconds() * 1000))}ms",
-            [each.move for each in verdicts],
-            [each.wait for each in verdicts],
-            [each.at for each in verdicts],
-            [each.spend for each in verdicts],
-            [each.code for each in verdicts],
-            [each.reason for each in verdicts],
-            [each.result for each in verdicts],
-            [each.suspect for each in verdicts],
-            using=using,
-            all_or_nothing=all_or_nothing,
-        )
+        rows = fenced("settle", given, most, using=using, all_or_nothing=all_or_nothing)
     except LeaseLost:
         for claimed, _ in ended:
             lease_lost.send_robust(sender=None, kind=claimed.kind)
@@ -220,25 +224,40 @@ def _update(
         if getattr(raised.__cause__, "sqlstate", None) in ROW_BUSY:
             raise RowBusy("the job's row stayed locked by another transaction") from raised
         raise
+    return msgspec.convert(rows, list[Settled])
 
 
 def _lock_order(claimed: Claimed) -> tuple[str, str, UUID]:
     return claimed.kind, claimed.dedupe_key or "", claimed.id
 
 
-def _tell(claimed: Claimed, verdict: Verdict, now: Settled, moment: datetime, using: str) -> None:
-    transaction.on_commit(
-        lambda: job_settled.send_robust(
-            sender=None,
-            job_id=claimed.id,
-            kind=claimed.kind,
-            queue=claimed.queue,
-            state=now.state,
-            outcome=verdict.move,
-            code=verdict.code or "",
-            seconds=max(0.0, (moment - claimed.claimed_at).total_seconds()),
-            attempt=claimed.attempts,
-        ),
-        using=using,
-        robust=True,
+def _ended(claimed: Claimed, verdict: Verdict) -> Ended:
+    return Ended(
+        claimed.id,
+        claimed.fence,
+        verdict.move,
+        None if verdict.wait is None else verdict.wait.total_seconds(),
+        verdict.at,
+        verdict.spend,
+        verdict.code,
+        verdict.reason,
+        None if verdict.result is None else msgspec.Raw(verdict.result.encode()),
+        verdict.suspect,
     )
+
+
+def _ending(claimed: Claimed, verdict: Verdict, now: Settled) -> Ending:
+    return Ending(
+        claimed.id,
+        claimed.kind,
+        claimed.queue,
+        now.state,
+        verdict.move,
+        verdict.code or "",
+        max(0.0, (now.settled_at - claimed.claimed_at).total_seconds()),
+        claimed.attempts,
+    )
+
+
+def _tell(endings: list[Ending]) -> None:
+    jobs_settled.send_robust(sender=None, endings=endings)

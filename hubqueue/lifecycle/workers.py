@@ -6,7 +6,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from hubqueue.lifecycle.database import connection, interval
-from hubqueue.lifecycle.guard import fenced
+from hubqueue.lifecycle.guard import Attempted, fenced
 from hubqueue.models import Worker
 from hubqueue.querysets import Now
 
@@ -32,6 +32,12 @@ class Held:
     id: UUID
     fence: int
     stop: str | None
+
+
+class Told(Attempted):
+    """The progress of an attempt, in shares of 1."""
+
+    share: float
 
 
 def register(child: Registration, *, lease: timedelta, using: str) -> None:
@@ -83,11 +89,6 @@ def store_progress(shares: Sequence[tuple[UUID, int, float]], *, using: str) -> 
     rows that are locked are passed over."""
     if not shares:
         return set()
-    rows = fenced(
-        "progress",
-        [(job_id, fence) for job_id, fence, _ in shares],
-        [share for _, _, share in shares],
-        using=using,
-        all_or_nothing=False,
-    )
-    return {job_id for (job_id,) in rows}
+    told = [Told(job_id, fence, share) for job_id, fence, share in shares]
+    written = fenced("progress", told, using=using, all_or_nothing=False)
+    return {UUID(job_id) for job_id in written}

@@ -20,6 +20,7 @@ DROP FUNCTION IF EXISTS hubqueue_hold;
 DROP FUNCTION IF EXISTS hubqueue_holds;
 DROP FUNCTION IF EXISTS hubqueue_claim;
 DROP FUNCTION IF EXISTS hubqueue_enqueue;
+DROP FUNCTION IF EXISTS hubqueue_claimed;
 DROP FUNCTION IF EXISTS hubqueue_next_level;
 DROP FUNCTION IF EXISTS hubqueue_turns;
 DROP FUNCTION IF EXISTS hubqueue_fence;

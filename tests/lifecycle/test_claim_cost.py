@@ -16,7 +16,7 @@ from tests.support.rows import KIND
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
-CLAIM = "SELECT * FROM hubqueue_claim(%s, %s, %s, %s, %s, %s)"
+CLAIM = "SELECT json_array_elements(jobs) FROM hubqueue_claim(%s, %s, %s, %s, %s, %s)"
 QUEUES = [f"q{n}" for n in range(20)]
 BATCH = 10
 

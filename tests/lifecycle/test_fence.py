@@ -18,7 +18,7 @@ from hubqueue.lifecycle.run import run
 from hubqueue.lifecycle.settle import Verdict, settle
 from hubqueue.lifecycle.workers import store_progress
 from hubqueue.models import Job
-from hubqueue.signals import job_settled, lease_lost
+from hubqueue.signals import jobs_settled, lease_lost
 from hubqueue.states import State
 from tests.support.handlers import script, scripted, scripted_detached
 from tests.support.rival import Rival
@@ -117,7 +117,7 @@ def test_every_write_of_a_superseded_attempt_is_refused_and_changes_nothing(
     before = list(Job.objects.order_by("id").values())
     counted: list[dict[str, object]] = []
     hear = lambda **said: counted.append(said)  # noqa: E731
-    job_settled.connect(hear)
+    jobs_settled.connect(hear)
     try:
         for verdict in VERDICTS:
             with pytest.raises(LeaseLost), transaction.atomic():
@@ -129,7 +129,7 @@ def test_every_write_of_a_superseded_attempt_is_refused_and_changes_nothing(
         with pytest.raises(LeaseLost):
             _write_then_hold(job)
     finally:
-        job_settled.disconnect(hear)
+        jobs_settled.disconnect(hear)
     assert list(Job.objects.order_by("id").values()) == before
     assert not counted
     assert not Group.objects.exists()

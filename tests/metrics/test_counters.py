@@ -163,8 +163,7 @@ def test_no_label_is_a_tenant_an_id_or_free_text() -> None:
 COUNT_ONE = """
 import django; django.setup()
 from hubqueue import signals
-signals.job_settled.send(None, job_id=None, kind="gone", queue="mail", state="DEAD", outcome="give up", code="x",
-                         seconds=0.1, attempt=1)
+signals.jobs_settled.send(None, endings=[signals.Ending(None, "gone", "mail", "DEAD", "give up", "x", 0.1, 1)])
 """
 READ_ALL = """
 import django; django.setup()

@@ -14,15 +14,10 @@ from hubqueue import logs, signals
 from hubqueue.states import Move, State
 
 JOB = uuid4()
-SETTLED = {
-    "job_id": JOB,
-    "kind": "sample.typed",
-    "queue": "mail",
-    "seconds": 0.12345,
-    "attempt": 2,
-    "payload": "secret-payload",
-    "message": "secret-message",
-}
+
+
+def ended(state: State, outcome: Move, code: str) -> signals.Ending:
+    return signals.Ending(JOB, "sample.typed", "mail", state, outcome, code, 0.12345, 2)
 
 
 @pytest.fixture(autouse=True)
@@ -40,17 +35,22 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 def test_a_failed_attempt_is_a_warning_and_a_dead_letter_an_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    signals.job_settled.send(None, state=State.READY, outcome=Move.RETRY, code="refused", **SETTLED)
-    signals.job_settled.send(
-        None, state=State.DEAD, outcome=Move.GIVE_UP, code="refused", **SETTLED
+    signals.jobs_settled.send(
+        None,
+        endings=[
+            ended(State.READY, Move.RETRY, "refused"),
+            ended(State.DEAD, Move.GIVE_UP, "refused"),
+            ended(State.SUCCEEDED, Move.SUCCEED, ""),
+        ],
+        payload="secret-payload",
+        message="secret-message",
     )
-    signals.job_settled.send(None, state=State.SUCCEEDED, outcome=Move.SUCCEED, code="", **SETTLED)
 
     retry, dead = lines(capsys)
-    assert {retry["job"], dead["job"]} == {str(JOB)}
     assert (retry["event"], retry["level"]) == ("attempt failed", "warning")
     assert (dead["event"], dead["level"]) == ("dead letter", "error")
     assert (dead["kind"], dead["code"], dead["attempt"]) == ("sample.typed", "refused", 2)
+    assert dead["job"] == str(JOB)
     assert "secret-" not in json.dumps([retry, dead])
 
 

@@ -26,6 +26,4 @@ SET state = 'RUNNING',
     rerun_at = CASE WHEN job.rerun_at > hubqueue_now() THEN job.rerun_at END
 FROM next
 WHERE job.id = next.id
-RETURNING
-    job.id, job.kind, job.queue, job.priority, job.tenant_id, job.payload, job.dedupe_key, job.run_at, job.attempts,
-    job.max_attempts, job.failing_since, job.fence, job.suspect, job.meta, job.created_at, job.claimed_at, job.claimed_by
+RETURNING json_build_array(hubqueue_claimed(job))::text

@@ -9,15 +9,25 @@ CREATE FUNCTION hubqueue_fence() RETURNS bigint LANGUAGE sql VOLATILE AS $$
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 $$;
 
+-- A claimed job as its worker reads it: by position, in the order of the fields of Claimed in lifecycle/guard.py.
+CREATE FUNCTION hubqueue_claimed(job hubqueue_job) RETURNS json LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT json_build_array(
+        job.id, job.kind, job.queue, job.priority, job.tenant_id, job.payload, job.dedupe_key, job.run_at, job.attempts,
+        job.max_attempts, job.failing_since, job.fence, job.suspect, job.meta, job.created_at, job.claimed_at,
+        job.claimed_by
+    )
+$$;
+
 -- Claims up to total due jobs for worker: lane by lane, priority by priority (strict), turns over tenants, then age.
 -- rooms[i] bounds lanes[i]; turns[i] is the tenant that was served last there ('' = the installation's own work);
 -- floors is what the last answer said: {lane: {priority: moment}}. Rows before a floor are not looked at, so that the
 -- dead entries of what was claimed already are not walked again; without floors everything is looked at.
--- next_turn and next_floors tell the caller what to pass next time, place is the order of the answer. Every query below
--- is bounded by the room left. The plans must not depend on how fresh the table's statistics are, hence the SETs.
+-- The answer has a row per lane that gave something: its jobs in order, each as hubqueue_claimed has it, and what the
+-- caller is to pass next time. Every query below is bounded by the room left. The plans must not depend on how fresh
+-- the table's statistics are, hence the SETs.
 CREATE FUNCTION hubqueue_claim(
     worker uuid, lanes text[], rooms int[], total int, kinds text[], turns text[], floors jsonb DEFAULT '{}'
-) RETURNS TABLE (job hubqueue_job, next_turn text, next_floors jsonb, place bigint) LANGUAGE plpgsql
+) RETURNS TABLE (lane text, next_turn text, next_floors jsonb, jobs json) LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
     moment CONSTANT timestamptz := hubqueue_now();
@@ -48,22 +58,23 @@ BEGIN
     FROM hubqueue_pause WHERE until IS NULL OR until > moment;
     IF open_kinds IS NULL THEN RETURN; END IF;
 
-    FOR lane IN 1 .. cardinality(lanes) LOOP
-        room := least(rooms[lane], total - taken);
-        CONTINUE WHEN room <= 0 OR lanes[lane] = ANY (shut_queues);
+    FOR number IN 1 .. cardinality(lanes) LOOP
+        lane := lanes[number];
+        room := least(rooms[number], total - taken);
+        CONTINUE WHEN room <= 0 OR lane = ANY (shut_queues);
         picked := '{}';
         seen := '{}';
-        turn := turns[lane];
-        known := ARRAY(SELECT jsonb_object_keys(floors -> lanes[lane])::int);
+        turn := turns[number];
+        known := ARRAY(SELECT jsonb_object_keys(floors -> lane)::int);
         level := -32769;
         LOOP
-            level := hubqueue_next_level(lanes[lane], level, known);
+            level := hubqueue_next_level(lane, level, known);
             EXIT WHEN level IS NULL;
 
             -- One look at the level's oldest: where nothing is due no walk begins, and it is the next floor.
-            floor := coalesce((floors -> lanes[lane] ->> level::text)::timestamptz, '-infinity');
+            floor := coalesce((floors -> lane ->> level::text)::timestamptz, '-infinity');
             SELECT j.run_at INTO oldest FROM hubqueue_job AS j
-            WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lanes[lane] AND j.priority = level
+            WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane AND j.priority = level
                 AND j.run_at >= floor AND j.run_at <= moment AND j.kind = ANY (open_kinds)
                 AND (j.tenant_id IS NULL OR j.tenant_id <> ALL (shut_tenants))
             ORDER BY j.run_at LIMIT 1;
@@ -74,13 +85,13 @@ BEGIN
             -- Every level goes on from where the lane stopped, else a busy level would send the next one back to
             -- its own start for ever.
             SELECT walk.ring, walk.stop INTO ring, stop
-            FROM hubqueue_turns(lanes[lane], level, turns[lane], room, floor, moment, shut_tenants) AS walk;
+            FROM hubqueue_turns(lane, level, turns[number], room, floor, moment, shut_tenants) AS walk;
             IF cardinality(ring) > 0 THEN
                 turn := stop;
                 SELECT coalesce(array_agg(due.id), '{}') INTO more
                 FROM unnest(ring) AS tenant, LATERAL (
                     SELECT j.id FROM hubqueue_job AS j
-                    WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lanes[lane] AND j.priority = level
+                    WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane AND j.priority = level
                         AND coalesce(j.tenant_id, '') = tenant AND j.run_at >= floor AND j.run_at <= moment
                         AND j.kind = ANY (open_kinds)
                     ORDER BY j.run_at, j.id
@@ -94,7 +105,7 @@ BEGIN
             IF room > 0 THEN
                 SELECT coalesce(array_agg(due.id), '{}') INTO more FROM (
                     SELECT j.id FROM hubqueue_job AS j
-                    WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lanes[lane] AND j.priority = level
+                    WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane AND j.priority = level
                         AND j.run_at >= floor AND j.run_at <= moment AND j.kind = ANY (open_kinds)
                         AND (j.tenant_id IS NULL OR j.tenant_id <> ALL (shut_tenants))
                         AND j.id <> ALL (picked)
@@ -109,17 +120,21 @@ BEGIN
         END LOOP;
 
         RETURN QUERY
-            UPDATE hubqueue_job AS j
-            SET state = 'RUNNING',
-                attempts = j.attempts + 1,
-                fence = greatest(j.fence + 1, hubqueue_fence()),
-                claimed_by = worker,
-                claimed_at = moment,
-                progress = NULL,
-                rerun_at = CASE WHEN j.rerun_at > moment THEN j.rerun_at END
-            FROM unnest(picked) WITH ORDINALITY AS p (id, place)
-            WHERE j.id = p.id
-            RETURNING j, turn, seen, taken + p.place;
+            WITH moved AS (
+                UPDATE hubqueue_job AS j
+                SET state = 'RUNNING',
+                    attempts = j.attempts + 1,
+                    fence = greatest(j.fence + 1, hubqueue_fence()),
+                    claimed_by = worker,
+                    claimed_at = moment,
+                    progress = NULL,
+                    rerun_at = CASE WHEN j.rerun_at > moment THEN j.rerun_at END
+                FROM unnest(picked) WITH ORDINALITY AS p (id, place)
+                WHERE j.id = p.id
+                RETURNING j AS job, p.place
+            )
+            SELECT lane, turn, seen, json_agg(hubqueue_claimed(moved.job) ORDER BY moved.place)
+            FROM moved HAVING count(*) > 0;
         taken := taken + cardinality(picked);
         EXIT WHEN taken >= total;
     END LOOP;
