@@ -57,19 +57,19 @@ BEGIN
     PERFORM set_config('lock_timeout', patience, true);
     IF simple THEN
         RETURN QUERY
-        UPDATE hubqueue_job AS job
-        SET state = 'SUCCEEDED',
-            failing_since = NULL,
-            error_code = NULL,
-            suspect = false,
-            claimed_by = NULL,
-            stop_requested = NULL,
-            park_reason = CASE WHEN job.stop_requested = 'park' THEN job.park_reason END,
-            result = given.result,
-            finished_at = present
-        FROM jsonb_to_recordset(ended) AS given (id uuid, fence bigint, result jsonb)
-        WHERE hubqueue_holds(job, given.id, given.fence) AND job.rerun_at IS NULL
-        RETURNING job.id, job.state::text, job.attempts, job.run_at, false, present;
+            UPDATE hubqueue_job AS job
+            SET state = 'SUCCEEDED',
+                failing_since = NULL,
+                error_code = NULL,
+                suspect = false,
+                claimed_by = NULL,
+                stop_requested = NULL,
+                park_reason = CASE WHEN job.stop_requested = 'park' THEN job.park_reason END,
+                result = given.result,
+                finished_at = present
+            FROM jsonb_to_recordset(ended) AS given (id uuid, fence bigint, result jsonb)
+            WHERE hubqueue_holds(job, given.id, given.fence) AND job.rerun_at IS NULL
+            RETURNING job.id, job.state::text, job.attempts, job.run_at, false, present;
         GET DIAGNOSTICS settled = ROW_COUNT;
         IF settled = jsonb_array_length(ended) THEN RETURN; END IF;
     END IF;
