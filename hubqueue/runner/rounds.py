@@ -4,6 +4,7 @@ import logging
 import random
 from collections.abc import Callable
 from datetime import timedelta
+from math import inf
 from threading import Event, Thread
 from time import monotonic
 
@@ -17,6 +18,7 @@ log = logging.getLogger(__name__)
 
 RETRY = 0.5
 SAY_EVERY = 60.0
+LATE = 2.0  # a round that ends after so many intervals was held up by something
 
 
 class Rounds:
@@ -30,6 +32,7 @@ class Rounds:
         self._stopped = False
         self._said_at = -SAY_EVERY
         self.succeeded_at = monotonic()
+        self._steady_since = self.succeeded_at
         self._thread = Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -50,6 +53,14 @@ class Rounds:
         """Seconds since the last round that succeeded."""
         return monotonic() - self.succeeded_at
 
+    @property
+    def steady(self) -> float:
+        """Seconds for which every round has succeeded in time; 0 while the last one has not."""
+        now = monotonic()
+        if now - self.succeeded_at > self._every * LATE:
+            return 0.0
+        return max(0.0, now - self._steady_since)
+
     def _run(self) -> None:
         set_deadline(conf().statement_deadline)
         while not self._stopped:
@@ -57,13 +68,20 @@ class Rounds:
             pause = self._every * random.uniform(0.9, 1.1)
             try:
                 self._step()
-                self.succeeded_at = monotonic()
+                self._succeed()
             except Exception as raised:
+                self._steady_since = inf
                 discard(alias())
                 pause = RETRY * random.uniform(0.5, 1.5)
                 self._say(raised)
             self._hurry.wait(pause)
         discard(alias())
+
+    def _succeed(self) -> None:
+        now = monotonic()
+        if self._steady_since == inf or now - self.succeeded_at > self._every * LATE:
+            self._steady_since = now
+        self.succeeded_at = now
 
     def _say(self, raised: Exception) -> None:
         if monotonic() - self._said_at >= SAY_EVERY:

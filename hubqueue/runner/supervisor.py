@@ -38,9 +38,11 @@ class Supervisor:
         self.crew = Crew()
         self.spawner = Spawner(options)
         using = alias()
-        self.sweeper = Sweeper(list(options.caps), using=using)
         heartbeat = Heartbeat(self.crew, using=using)
         self.heartbeat = Rounds("renewal", heartbeat.beat, conf().renew_every)
+        self.sweeper = Sweeper(
+            list(options.caps), using=using, steady=lambda: self.heartbeat.steady
+        )
         often = UNTIL_IDLE_EVERY if options.until_idle else conf().rescue_every
         self.sweeps = Rounds("rescue", self._sweep, often)
         self.scheduler: Child | None = None

@@ -1,8 +1,9 @@
 """What the supervisor does about the dead: reap its own children's jobs, and rescue those of workers gone."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
+from math import inf
 from queue import Empty, SimpleQueue
 from uuid import UUID
 
@@ -27,11 +28,18 @@ class Death:
 
 
 class Sweeper:
-    """One sweep per call, over the connection of the thread that calls it."""
+    """One sweep per call, over the connection of the thread that calls it.
 
-    def __init__(self, queues: Collection[str], *, using: str) -> None:
+    ``steady()`` is for how many seconds our own renewals have gone through. While they do not, because a table is
+    locked or a primary waits for its standby, nobody else's do either: who looks gone is not.
+    """
+
+    def __init__(
+        self, queues: Collection[str], *, using: str, steady: Callable[[], float] = lambda: inf
+    ) -> None:
         self._queues = list(queues)
         self._using = using
+        self._steady = steady
         self._deaths: SimpleQueue[Death] = SimpleQueue()
         self._sweep = Sweep(
             using,
@@ -53,7 +61,8 @@ class Sweeper:
     def sweep(self) -> None:
         """Reap, rescue, and see whether suspects wait."""
         self._reap()
-        self._sweep.once()
+        if self._steady() > conf().renew_every.total_seconds():
+            self._sweep.once()
         due = (
             Job.objects.using(self._using)
             .due()

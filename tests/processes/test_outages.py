@@ -180,6 +180,27 @@ def test_a_job_that_ends_while_the_server_is_away_keeps_its_result(
     assert len(hub.lines("attempts")) == LONGS
 
 
+def test_when_nobody_can_renew_a_lease_nobody_is_taken_for_dead(
+    postgres: Cluster, private_hub: Any
+) -> None:
+    """As on a primary that waits for its standby: reads work, and no renewal gets through."""
+    hub = private_hub(postgres.url())
+    (job,) = hub.put("proof.gated_detached", [{"name": "slow"}])
+    short = SECONDS | {"LEASE": 3, "TRANSACTIONAL_TIMEOUT": 2}
+    for _ in range(2):
+        hub.ready(seconds=short)
+    _, holder, fence = hub.said("slow-1")
+    with psycopg.connect(postgres.url()) as session:
+        session.execute("LOCK TABLE hubqueue_worker IN SHARE MODE")
+        time.sleep(3 * short["LEASE"])  # how long it lasts is what is tried
+    renewed(hub, holder, 4)
+    row = hub.job(job)
+    assert (row["state"], str(row["fence"])) == ("RUNNING", fence)
+    hub.let_go(fence)
+    assert hub.reaches(job, "SUCCEEDED")["attempts"] == 1
+    assert hub.failures(job) == []
+
+
 def test_a_draining_worker_is_not_taken_for_dead_after_its_sessions_were_cut(
     postgres: Cluster, private_hub: Any
 ) -> None:
