@@ -20,14 +20,16 @@ class Scratch:
     def __init__(self) -> None:
         sweep(Path(tempfile.gettempdir()))
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self._lock = _take(self.path / "draft", os.O_CREAT)
+        self._lock: int | None = _take(self.path / "draft", os.O_CREAT)
         # Only now can it be seen, and it is locked already.
         (self.path / "draft").rename(self.path / OWNER)
 
     def close(self) -> None:
-        """Remove it."""
+        """Remove it. A second time does nothing: the descriptor may be somebody else's by then."""
         rmtree(self.path, ignore_errors=True)
-        os.close(self._lock)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
 
 def sweep(temporary: Path) -> None:

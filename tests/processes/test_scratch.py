@@ -65,3 +65,11 @@ def test_the_directory_of_a_living_owner_and_what_is_no_such_directory_stay(
         [living, temporary / f"{PREFIX}of-somebody", temporary / f"{PREFIX}file"]
     )
     assert (living / "counter_1.db").exists()
+
+
+def test_closing_twice_closes_no_descriptor_of_somebody_else(temporary: Path) -> None:
+    scratch = Scratch()
+    scratch.close()
+    with (temporary / "mine").open("w") as mine:
+        scratch.close()
+        mine.write("x")
