@@ -61,6 +61,8 @@ def readyz(supervisor: Supervisor) -> Answer:
         problems.append("draining")
     if supervisor.heartbeat.age > conf().renew_every.total_seconds() * 2 + 1:
         problems.append("leases are not renewed")
+    if supervisor.sweeps.age > _longest_sweep():
+        problems.append("jobs are not looked at")
     if not any(child.registered for child in supervisor.crew.children):
         problems.append("no child is registered")
     if any(now - child.heard_at > 30 for child in supervisor.crew.children):
@@ -70,6 +72,11 @@ def readyz(supervisor: Supervisor) -> Answer:
         if ticked is None or now - ticked > conf().tick.total_seconds() * 3:
             problems.append("the scheduler does not tick")
     return as_json(503 if problems else 200, {**ages(supervisor), "problems": problems})
+
+
+def _longest_sweep() -> float:
+    """Seconds without a look for workers that are gone: it meets what a claim meets, and one may fail."""
+    return (conf().rescue_every * 2 + conf().statement_deadline).total_seconds() + 1
 
 
 def metrics(supervisor: Supervisor) -> Answer:

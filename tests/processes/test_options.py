@@ -6,6 +6,7 @@ import urllib.request
 from signal import SIGTERM
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.support.hub import PATIENT, Hub
@@ -93,6 +94,24 @@ def get(port: int, path: str) -> tuple[int, str]:
         return refused.code, refused.read().decode()
     except OSError:
         return 0, ""
+
+
+def test_the_worker_is_not_ready_while_the_table_of_jobs_is_locked(hub: Hub) -> None:
+    port = free_port()
+    brisk = {"RENEW_EVERY": 1, "RESCUE_EVERY": 1, "STATEMENT_DEADLINE": 1}
+    hub.start("--metrics-port", str(port), seconds=brisk)
+    until(lambda: get(port, "/readyz")[0] == 200, timeout=PATIENT, message="/readyz")
+    with psycopg.connect(hub.url) as session:
+        session.execute("LOCK TABLE hubqueue_job IN ACCESS EXCLUSIVE MODE")
+        until(
+            lambda: "jobs are not looked at" in get(port, "/readyz")[1],
+            timeout=PATIENT,
+            message="a word about it",
+        )
+        assert get(port, "/healthz")[0] == 200
+    until(lambda: get(port, "/readyz")[0] == 200, timeout=PATIENT, message="/readyz")
+    (done,) = hub.put("proof.effect", [{"name": "done"}])
+    hub.reaches(done, "SUCCEEDED")
 
 
 def test_the_worker_s_port_serves_probes_and_metrics(hub: Hub) -> None:

@@ -51,6 +51,7 @@ def test_the_directory_of_an_owner_that_was_killed_is_swept_by_the_next(
     assert found(temporary) == [mine.path]
     assert mine.path != left
     mine.close()
+    mine.close()
     assert found(temporary) == []
 
 

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable
-from signal import SIGINT, SIGTERM, Signals
+from signal import SIGHUP, SIGINT, SIGTERM, Signals
 
 import pytest
 
@@ -80,7 +80,7 @@ def test_a_stop_at_each_stage_of_the_start_ends_the_worker(
 
 
 @pytest.mark.parametrize("whole_group", [False, True], ids=["supervisor", "group"])
-@pytest.mark.parametrize("number", [SIGTERM, SIGINT])
+@pytest.mark.parametrize("number", [SIGTERM, SIGINT, SIGHUP])
 def test_jobs_in_flight_finish_and_nothing_else_is_started(
     hub: Hub, number: Signals, whole_group: bool
 ) -> None:
