@@ -57,13 +57,19 @@ def readyz(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"state": "ready", "workers": workers, "served": workers > 0})
 
 
-def _read_readiness(cursor: CursorWrapper) -> tuple[list[str], int]:
+def missing_migrations(cursor: CursorWrapper) -> list[str]:
+    """The migrations that this code knows and the database lacks, as ``app.name``; "hubqueue" when it has none."""
     cursor.execute("SELECT to_regclass('django_migrations'), to_regclass('hubqueue_worker')")
     if None in cursor.fetchone():
-        return ["hubqueue"], 0
+        return ["hubqueue"]
     cursor.execute("SELECT app, name FROM django_migrations")
-    applied = set(cursor.fetchall())
-    missing = sorted(f"{app}.{name}" for app, name in _known() - applied)
+    return sorted(f"{app}.{name}" for app, name in _known() - set(cursor.fetchall()))
+
+
+def _read_readiness(cursor: CursorWrapper) -> tuple[list[str], int]:
+    missing = missing_migrations(cursor)
+    if missing == ["hubqueue"]:
+        return missing, 0
     cursor.execute("SELECT count(*) FROM hubqueue_worker WHERE lease_until > hubqueue_now()")
     return missing, cursor.fetchone()[0]
 

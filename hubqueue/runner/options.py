@@ -84,12 +84,13 @@ def check_start(options: Options, current: Conf, registry: Registry) -> None:
             found.append(f"{name}: expected at least {least}, got {value}.")
     if not 0 <= options.metrics_port <= LAST_PORT:
         found.append(f"--metrics-port: expected 1 to {LAST_PORT}, got {options.metrics_port}.")
-    found += _pool_problems(connections.settings[alias()], options.threads)
+    found += pool_problems(connections.settings[alias()], options.threads)
     if found:
         raise BadOptions(" ".join(found))
 
 
-def _pool_problems(database: Mapping[str, Any], threads: int) -> list[str]:
+def pool_problems(database: Mapping[str, Any], threads: int) -> list[str]:
+    """What does not fit about the pool in this entry of ``DATABASES``, a sentence each."""
     pool = database.get("OPTIONS", {}).get("pool")
     if not pool:
         return []

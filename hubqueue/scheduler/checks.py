@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, register
+from django.core.exceptions import ImproperlyConfigured
 
+from hubqueue.conf import conf
 from hubqueue.errors import PayloadRefused
 from hubqueue.registry import Schedule, registry
 from hubqueue.scheduler.cron import cron_problem, zone_problem
@@ -15,6 +17,10 @@ LONGEST_NAME = 100
 @register("hubqueue")
 def check_schedules(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Every schedule can tick and its job can be enqueued."""
+    try:
+        conf()
+    except ImproperlyConfigured:  # the check of the settings tells
+        return []
     return [Error(text, id=check_id) for check_id, text in problems(registry.schedules.values())]
 
 

@@ -4,8 +4,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.core.checks import run_checks
+from django.test import override_settings
 
 from hubqueue.api import Handler, JobContext, handler
+from hubqueue.conf import conf
 from hubqueue.registry import Schedule, registry
 from hubqueue.scheduler.checks import check_schedules, problems
 
@@ -59,3 +62,14 @@ def test_the_check_looks_at_the_registered_schedules(
 ) -> None:
     monkeypatch.setitem(registry.schedules, "wrong", schedule("never", name="wrong"))
     assert [each.id for each in check_schedules()] == ["hubqueue.E020"]
+
+
+def test_settings_that_cannot_be_read_are_told_once_and_not_raised() -> None:
+    with override_settings(HUBQUEUE={"LEASSE": 1}):
+        conf.cache_clear()
+        try:
+            found = run_checks(tags=["hubqueue"])
+        finally:
+            conf.cache_clear()
+    conf.cache_clear()
+    assert [each.id for each in found] == ["hubqueue.E000"]

@@ -1,4 +1,4 @@
-"""A real PgBouncer in transaction mode, in front of a database."""
+"""A real PgBouncer, in transaction mode unless told otherwise, in front of a database."""
 
 import os
 import pwd
@@ -26,10 +26,18 @@ def is_installed() -> bool:
 class PgBouncer:
     """with PgBouncer(cluster.url()) as bouncer: connect(bouncer.url())"""
 
-    def __init__(self, target: str, *, pool_size: int = 20, max_clients: int = 200) -> None:
+    def __init__(
+        self,
+        target: str,
+        *,
+        pool_size: int = 20,
+        max_clients: int = 200,
+        mode: str = "transaction",
+    ) -> None:
         self._target = conninfo.conninfo_to_dict(target)
         self._pool_size = pool_size
         self._max_clients = max_clients
+        self._mode = mode
         self._process: subprocess.Popen[bytes] | None = None
         self.port = free_port()
 
@@ -84,7 +92,7 @@ class PgBouncer:
             "unix_socket_dir =",
             "auth_type = trust",
             f"auth_file = {self.home / 'users'}",
-            "pool_mode = transaction",
+            f"pool_mode = {self._mode}",
             f"default_pool_size = {self._pool_size}",
             f"max_client_conn = {self._max_clients}",
             "ignore_startup_parameters = extra_float_digits,options,search_path",

@@ -4,9 +4,10 @@ Exit codes: 0 all was done, 1 something was refused (one line each), 2 the comma
 """
 
 import getpass
+import json
 import os
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any, NoReturn
 from uuid import UUID
@@ -16,6 +17,7 @@ from django.utils.dateparse import parse_datetime
 
 from hubqueue import gauges, officers
 from hubqueue.aside import Unreachable
+from hubqueue.doctor import Finding, Patient, Report, Severity, examine
 from hubqueue.errors import MoveRefused
 from hubqueue.lifecycle.database import alias
 from hubqueue.lifecycle.redrive import Answer
@@ -32,6 +34,8 @@ VERBS = {
     "redrive": (Move.REDRIVE, "Try dead letters again, by id or by filter."),
     "dismiss": (Move.DISMISS, "Put dead letters away."),
 }
+
+DOCTOR = "What makes the queue slow, unsafe or stuck: one line per finding."
 
 
 class Command(BaseCommand):
@@ -63,6 +67,7 @@ class Command(BaseCommand):
         reasons.add_argument("ids", nargs=1, metavar="ID")
         verbs.add_parser("workers", help="The workers and what the lease of each says.")
         verbs.add_parser("counts", help="Jobs per kind and state, counted within bounds.")
+        _add_doctor(verbs.add_parser("doctor", help=DOCTOR, description=DOCTOR))
 
     def handle(self, *args: Any, **options: Any) -> None:
         match options["verb"]:
@@ -72,6 +77,8 @@ class Command(BaseCommand):
                 self._workers()
             case "counts":
                 self._counts()
+            case "doctor":
+                self._doctor(**options)
             case "pause" | "resume":
                 self._pause_or_resume(**options)
             case _:
@@ -159,6 +166,27 @@ class Command(BaseCommand):
                 f"counted up to {gauges.CAP} per priority in: {', '.join(sorted(picture.capped))}"
             )
 
+    def _doctor(self, **options: Any) -> None:
+        patient = Patient(processes=options["processes"], threads=options["threads"])
+        report = Report.of(list(examine(patient)))
+        if options["json"]:
+            self.stdout.write(json.dumps(report.as_json(), indent=2))
+        else:
+            for finding in report.findings:
+                self.stdout.write(finding.line(), self._style_of(finding))
+            self.stdout.write(report.summary())
+        if report.failed:
+            raise SystemExit(1)
+
+    def _style_of(self, finding: Finding) -> Callable[[str], str]:
+        match finding.severity:
+            case Severity.ERROR:
+                return self.style.ERROR
+            case Severity.WARNING:
+                return self.style.WARNING
+            case Severity.OK:
+                return self.style.SUCCESS
+
     def _refuse(self, sentence: str) -> NoReturn:
         self.stderr.write(sentence)
         raise SystemExit(1)
@@ -167,6 +195,14 @@ class Command(BaseCommand):
 def _add_who_and_why(verb: ArgumentParser) -> None:
     verb.add_argument("--reason", required=True, help="why; kept with the entry")
     verb.add_argument("--actor", help="who; default: the user of the operating system")
+
+
+def _add_doctor(verb: ArgumentParser) -> None:
+    verb.add_argument("--json", action="store_true", help="the same as one JSON object")
+    verb.add_argument(
+        "--processes", type=int, default=1, help="worker children of the worker that should fit (1)"
+    )
+    verb.add_argument("--threads", type=int, default=4, help="and its jobs at once per child (4)")
 
 
 def _add_filters(verb: ArgumentParser) -> None:
