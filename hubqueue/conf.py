@@ -32,6 +32,7 @@ class Conf:
     poll_without_listen: timedelta = field(default=_seconds(1))
     bell_quiet: timedelta = field(default=timedelta(milliseconds=20))
     tick: timedelta = field(default=_seconds(5))
+    async_connections: int = 4
     payload_limit: int = 256 * 1024
     result_limit: int = 16 * 1024
     keep_finished: timedelta = field(default=timedelta(days=30))
@@ -72,6 +73,14 @@ class Conf:
                 found.append(
                     ("hubqueue.E003", f"{each.name.upper()} must be above 0, got {value}.")
                 )
+        if self.async_connections == 1:
+            found.append(
+                (
+                    "hubqueue.E007",
+                    "ASYNC_CONNECTIONS must be at least 2, got 1: all but one may be taken by transactions that"
+                    " async handlers hold over awaits.",
+                )
+            )
         found.extend(_queue_problems(self.queues))
         return found
 

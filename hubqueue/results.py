@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from inspect import iscoroutinefunction
 
 from hubqueue.payload import Json
 
@@ -17,6 +18,13 @@ class Done:
 
     result: Json = None
     record: Callable[[], object] | None = None
+
+    def __post_init__(self) -> None:
+        if self.record is not None and iscoroutinefunction(self.record):
+            raise TypeError(
+                "Done(record=) takes a plain function, got an async def: it runs inside the transaction that"
+                " stores the completion"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What a handler is given: the job it runs, and the few things it may do to it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db import transaction
 
 from hubqueue.errors import HeldNothing, StopRequested
+from hubqueue.lifecycle.async_transaction import AsyncTransaction
 from hubqueue.lifecycle.guard import Claimed, hold
 from hubqueue.states import Stop
 
@@ -96,6 +97,11 @@ class JobContext:
         with transaction.atomic(using=self.using):
             self.hold()
             yield
+
+    def atransaction(self) -> AbstractAsyncContextManager[None]:
+        """The same for ``async def`` handlers: every database call of the block belongs to it, the ORM's ``a``
+        methods and ``sync_to_async`` functions included. Keep the network out of it: it holds a connection."""
+        return AsyncTransaction(self.hold, using=self.using)
 
     def progress(self, share: float) -> None:
         """Remember how far the work is, 0 to 1. It is written with the next renewal, not now."""

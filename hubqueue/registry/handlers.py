@@ -1,9 +1,12 @@
 """Handlers as they are registered, and the typed handles to enqueue them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Concatenate, Generic, ParamSpec
+
+from asgiref.sync import async_to_sync, iscoroutinefunction
+from django.core.exceptions import ImproperlyConfigured
 
 from hubqueue.conf import conf
 from hubqueue.lifecycle.context import JobContext
@@ -14,7 +17,11 @@ from hubqueue.results import Result
 
 P = ParamSpec("P")
 AbandonHook = Callable[[JobContext], object]
-Function = Callable[Concatenate[JobContext, P], Result | None]
+Coroutines = Callable[..., Coroutine[Any, Any, Result | None]]
+Function = (
+    Callable[Concatenate[JobContext, P], Result | None]
+    | Callable[Concatenate[JobContext, P], Coroutine[Any, Any, Result | None]]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,10 @@ class Prepared(Generic[P]):
 
 
 class Handler(Generic[P]):
-    """A registered function and its rules. Made by ``@handler``; call it to run the function itself."""
+    """A registered function and its rules. Made by ``@handler``; call it to run the function itself.
+
+    ``function`` is called synchronously whatever it is; ``coroutine`` is the function of an ``async def`` handler.
+    """
 
     def __init__(
         self,
@@ -69,7 +79,9 @@ class Handler(Generic[P]):
         aliases: tuple[str, ...],
         group: int,
     ) -> None:
-        self.function = function
+        self._given = function
+        self.coroutine: Coroutines | None = function if iscoroutinefunction(function) else None
+        self.function: Callable[..., Result | None] = _synchronous(function)
         self.kind = kind
         self.detached = detached
         self.queue = queue
@@ -90,8 +102,13 @@ class Handler(Generic[P]):
     def __repr__(self) -> str:
         return f"<handler {self.kind}>"
 
-    def __call__(self, job: JobContext, *args: P.args, **kwargs: P.kwargs) -> Result | None:
-        return self.function(job, *args, **kwargs)
+    def __call__(self, job: JobContext, *args: P.args, **kwargs: P.kwargs) -> Any:
+        return self._given(job, *args, **kwargs)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it is an ``async def``, which the event loop runs."""
+        return self.coroutine is not None
 
     @property
     def timeout(self) -> timedelta:
@@ -138,6 +155,11 @@ class Handler(Generic[P]):
         savepoint: a hook that raises is rolled back and recorded, the move stands. The arguments are in
         ``job.claimed.payload``, as JSON. The job runs no more, so ``job.transaction()`` raises ``LeaseLost``.
         """
+        if iscoroutinefunction(hook):
+            raise ImproperlyConfigured(
+                f"{self.kind}: on_abandon takes a plain function, got an async def: it runs inside the transaction"
+                " that gives the job up."
+            )
         self.abandon_hook = hook
         return hook
 
@@ -157,3 +179,7 @@ class Handler(Generic[P]):
             max_attempts=self.max_attempts,
             meta=options.meta,
         )
+
+
+def _synchronous(function: Callable[..., Any]) -> Callable[..., Result | None]:
+    return async_to_sync(function) if iscoroutinefunction(function) else function

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ParamSpec
 
+from asgiref.sync import iscoroutinefunction
 from django.core.exceptions import ImproperlyConfigured
 
 from hubqueue.policy import Backoff
@@ -42,9 +43,13 @@ class Registry:
         """The handler of ``kind`` or of its alias, or None."""
         return self.by_kind.get(kind)
 
-    def kinds(self) -> list[str]:
-        """Every kind and alias this code can run, sorted."""
-        return sorted(self.by_kind)
+    def kinds(self, *, is_async: bool | None = None) -> list[str]:
+        """Every kind and alias this code can run, sorted; only those of ``async def`` handlers, or only the others."""
+        return sorted(
+            kind
+            for kind, each in self.by_kind.items()
+            if is_async is None or each.is_async is is_async
+        )
 
 
 registry = Registry()
@@ -69,6 +74,7 @@ def handler(
     lower first, strict inside a queue. ``aliases`` are former kinds whose rows it still runs. ``group``:
     up to so many transactional jobs share one commit; when one of them fails, all are rolled back and run
     one by one, so each still takes effect exactly once. For short handlers that write little.
+    An ``async def`` must be detached; many of them run at a time on the event loop of a worker child.
     """
     if not kind or len(kind) > 100 or not all(part.isidentifier() for part in kind.split(".")):
         raise ImproperlyConfigured(f"A kind is dotted words of up to 100 characters, got {kind!r}.")
@@ -82,6 +88,11 @@ def handler(
         raise ImproperlyConfigured(f"{kind}: priority must fit 16 bits, got {priority}.")
 
     def register(function: Function[P]) -> Handler[P]:
+        if iscoroutinefunction(function) and not detached:
+            raise ImproperlyConfigured(
+                f"{kind}: an async def handler must be detached=True, got a transactional one: no transaction can"
+                " be held while the event loop runs others."
+            )
         made: Handler[P] = Handler(
             function,
             kind,

@@ -40,6 +40,7 @@ def main() -> None:
         wire,
         caps=given["caps"],
         threads=given["threads"],
+        async_jobs=given["async_jobs"],
         solo=given["solo"],
         max_jobs=given["max_jobs"],
         max_memory=given["max_memory"],

@@ -33,6 +33,7 @@ class Child:
     registered: bool = False
     in_flight: dict[UUID, InFlight] = field(default_factory=dict)
     stops_told: set[tuple[UUID, str]] = field(default_factory=set)
+    blocked_by: UUID | None = None
     killed_for: set[UUID] = field(default_factory=set)
     ended_by_us: bool = False
 

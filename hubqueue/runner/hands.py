@@ -9,10 +9,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connections
-from django.db.backends.base.base import BaseDatabaseWrapper
 
 from hubqueue.errors import Interrupted
-from hubqueue.lifecycle.connections import discard, is_left_open
 from hubqueue.lifecycle.context import Watch
 from hubqueue.lifecycle.grouped import run_together
 from hubqueue.lifecycle.guard import Claimed
@@ -21,6 +19,7 @@ from hubqueue.lifecycle.run import Attempt, run
 from hubqueue.lifecycle.settle import Settled
 from hubqueue.registry import Handler
 from hubqueue.runner.latch import Latch
+from hubqueue.runner.tidy import tidy
 
 Outcome = Settled | Owed | BaseException | None
 
@@ -139,7 +138,7 @@ class Hands:
             outcomes = run_together(attempts, batch.latch.call)
         except BaseException as raised:
             outcomes = [raised] * len(batch.running)
-        self._tidy(distrust=batch.latch.fired)
+        tidy(distrust=batch.latch.fired)
         if outcomes is not None:
             return outcomes
         self._put_off(batch)
@@ -152,7 +151,7 @@ class Hands:
         except BaseException as raised:
             return raised
         finally:
-            self._tidy(distrust=batch.latch.fired)
+            tidy(distrust=batch.latch.fired)
 
     def _run_apart(self, batch: Batch, running: Running) -> Outcome:
         """One of a batch that did not go well together, under a timeout of its own."""
@@ -167,25 +166,3 @@ class Hands:
 
     def _attempt(self, batch: Batch, running: Running) -> Attempt:
         return Attempt(running.claimed, batch.handler, self._using, running.watch, batch.latch.call)
-
-    def _tidy(self, *, distrust: bool) -> None:
-        """Give pooled connections back, close the broken ones; others are kept for the next attempt.
-
-        After an interrupt all are discarded: a cancel may still be on its way. So are those that a handler
-        left inside a transaction: in there, nothing of the next attempt would ever be committed.
-        """
-        for connection in connections.all(initialized_only=True):
-            try:
-                if distrust or is_left_open(connection.alias):
-                    discard(connection.alias)
-                elif _is_pooled(connection) or (
-                    connection.errors_occurred and not connection.is_usable()
-                ):
-                    connection.close()
-            except Exception:
-                discard(connection.alias)
-            connection.errors_occurred = False
-
-
-def _is_pooled(connection: BaseDatabaseWrapper) -> bool:
-    return bool(connection.settings_dict.get("OPTIONS", {}).get("pool"))

@@ -34,7 +34,7 @@ class Intake:
         self._worker = worker
         self._lanes = lanes
         self._registry = known
-        self._kinds = known.kinds()
+        self._kinds = known.kinds(is_async=False)
         self._hands = hands
         self._threads = threads
         self._using = using

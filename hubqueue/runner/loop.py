@@ -21,8 +21,10 @@ from hubqueue.lifecycle.guard import Claimed
 from hubqueue.lifecycle.owed import Owed, pay
 from hubqueue.lifecycle.workers import Registration, register
 from hubqueue.registry import registry
+from hubqueue.runner.async_intake import AsyncIntake
 from hubqueue.runner.deadlines import Deadlines
 from hubqueue.runner.doorbell import Doorbell
+from hubqueue.runner.evloop import Evloop
 from hubqueue.runner.hands import Batch, Hands, Outcome
 from hubqueue.runner.intake import Intake
 from hubqueue.runner.memory import resident_bytes
@@ -50,6 +52,7 @@ class Loop:
         *,
         caps: dict[str, int],
         threads: int,
+        async_jobs: int,
         solo: bool,
         max_jobs: int,
         max_memory: int,
@@ -82,6 +85,7 @@ class Loop:
         self._idle_since = monotonic()
         self._registered = False
         self._forgotten = False
+        self._blocked = False
         self.hands = Hands(
             self.threads,
             using=using,
@@ -92,6 +96,19 @@ class Loop:
         )
         self.intake = Intake(
             worker, self.lanes, registry, self.hands, threads=self.threads, using=using
+        )
+        self.evloop = Evloop(
+            using=using, in_flight=self.hands.in_flight, began=self._set_out, ended=self._landed
+        )
+        self.async_intake = AsyncIntake(
+            worker,
+            [Lane(queue, cap) for queue, cap in caps.items()],
+            [] if solo else registry.kinds(is_async=True),
+            jobs=async_jobs,
+            afloat=lambda: self.evloop.batches,
+            beside=lambda: list(self.hands.batches),
+            pace=Pace(self.pace.slowest),
+            using=using,
         )
 
     def wake(self) -> None:
@@ -106,7 +123,7 @@ class Loop:
 
     def run(self) -> None:
         """Until drained and empty, or the supervisor is gone."""
-        while not (self.draining and not self.hands.batches and not self.owed):
+        while not (self.draining and not self._busy and not self.owed):
             self._hear()
             if self.wire.closed:
                 self._abandon_ship()
@@ -119,6 +136,7 @@ class Loop:
             self._tell()
             self._wait()
         self.hands.dismiss()
+        self.evloop.dismiss()
         self.bell.close()
 
     def _hear(self) -> None:
@@ -128,15 +146,18 @@ class Loop:
                 case {"stop": [job_id, what]}:
                     if running := self.hands.in_flight.get(UUID(job_id)):
                         running.watch.stop = Stop(what)
+                        self.evloop.heed(running.claimed.id)
                 case {"lost": [job_id, fence]}:
                     running = self.hands.in_flight.get(UUID(job_id))
                     if running and running.claimed.fence == fence:
                         running.watch.lost = True
+                        self.evloop.heed(running.claimed.id)
                 case {"drain": _}:
                     self.draining = True
                 case {"interrupt": _}:
                     self.draining = True
                     self.hands.interrupt_all()
+                    self.evloop.interrupt_all()
                     self.owed.clear()
                 case {"register": _}:
                     self._forgotten = True
@@ -157,11 +178,13 @@ class Loop:
             discard(self.using)
             self.orphans = True
             self.pace.failed()
+            self.async_intake.pace.failed()
 
     def _stay_known(self) -> None:
         """The session and the row by which others know that we live: also with every slot at work, and to the end."""
         if self.bell.tend() or self.bell.rang():
             self.pace.now()
+            self.async_intake.pace.now()
         if self._forgotten:
             self._register()
         if self.orphans and self._registered:
@@ -171,20 +194,27 @@ class Loop:
         self.pace.slowest = (
             conf().poll_every if self.bell.listening else conf().poll_without_listen
         ).total_seconds()
-        if self.pace.left > 0 or self.intake.slots <= 0:
+        self.async_intake.pace.slowest = self.pace.slowest
+        sync_due = self.pace.left <= 0 and self.intake.slots > 0
+        if not sync_due and self.async_intake.left != 0:
             return
         if self._spent():
             self.draining = True
             return
         if not self._ready():
             return
-        claimed = self._claim()
+        claimed = self._claim() if sync_due else []
+        if sync_due:
+            self.pace.now() if claimed else self.pace.found_nothing()
+        if self.async_intake.left == 0:
+            claimed += self.async_intake.claim(at_most=self._at_most(len(claimed)))
         batches, unknown = self.intake.bundle(claimed)
         self.owed += [Owed(each, verdicts.hand_back(), self.using) for each in unknown]
         for batch in batches:
             self.taken += len(batch.running)
-            self.hands.take(batch)
-        self.pace.now() if claimed else self.pace.found_nothing()
+            if not batch.handler.is_async:
+                self.hands.take(batch)
+        self.evloop.take([batch for batch in batches if batch.handler.is_async])
 
     def _ready(self) -> bool:
         """Registered, on a schema this code knows."""
@@ -223,13 +253,17 @@ class Loop:
         self.wire.send({"registered": self.bell.listening})
 
     def _claim(self) -> list[Claimed]:
+        if self.solo and self.evloop.batches:
+            return []
         if self.solo:
             found = claim_suspect(
                 self.worker, [lane.queue for lane in self.lanes], self.kinds, using=self.using
             )
             return [found] if found else []
-        left = self.max_jobs - self.taken if self.max_jobs else None
-        return self.intake.claim(at_most=left)
+        return self.intake.claim(at_most=self._at_most())
+
+    def _at_most(self, just_claimed: int = 0) -> int | None:
+        return self.max_jobs - self.taken - just_claimed if self.max_jobs else None
 
     def _hand_back_unbegun(self) -> None:
         """What was claimed ahead and not begun goes back, unspent: at the end at once, else after a moment."""
@@ -246,6 +280,22 @@ class Loop:
         batch.began_at = monotonic()
         self.deadlines.watch(batch.latch, limit)
 
+    def _set_out(self, batches: Sequence[Batch]) -> None:
+        """Right before jobs start on the event loop, which keeps their time itself."""
+        by_limit: dict[float, list[list[str | int]]] = {}
+        for batch in batches:
+            begun = by_limit.setdefault(batch.handler.timeout.total_seconds(), [])
+            begun += [[str(each.claimed.id), each.claimed.fence] for each in batch.running]
+        for limit, begun in by_limit.items():
+            self.wire.send({"began": begun, "limit": limit})
+
+    def _landed(self, batch: Batch, outcome: Outcome) -> None:
+        """In the event loop's thread, after the settle."""
+        self._ended(batch, [outcome])
+        self.done += 1
+        self.async_intake.pace.now()
+        self.wake()
+
     def _put_off(self, batch: Batch) -> None:
         self.wire.send({"ended": [str(each.claimed.id) for each in batch.running]})
 
@@ -261,7 +311,8 @@ class Loop:
             elif isinstance(outcome, Owed):
                 self.owed.append(outcome)
         self.wire.send({"ended": [str(each.claimed.id) for each in batch.running]})
-        self.intake.took(monotonic() - (batch.began_at or batch.taken_at))
+        if not batch.handler.is_async:
+            self.intake.took(monotonic() - (batch.began_at or batch.taken_at))
 
     def _freed(self, batch: Batch) -> None:
         self.done += len(batch.running)
@@ -297,11 +348,29 @@ class Loop:
         self.wire.send(
             {"alive": {"listen": listen, "in_flight": len(self.hands.in_flight)}, "shares": shares}
         )
+        self._tell_blocked()
         if self._spent():
             self.draining = True
 
+    def _tell_blocked(self) -> None:
+        """Who keeps the event loop from turning: its neighbours, which cannot be cancelled, are not to blame."""
+        seconds, job_id = self.evloop.blocked()
+        if seconds or self._blocked:
+            self.wire.send({"blocked": str(job_id) if job_id else ""})
+        self._blocked = bool(seconds)
+        running = self.hands.in_flight.get(job_id) if job_id else None
+        if running is not None:
+            self._say(
+                f"worker: {running.claimed.kind} keeps the event loop from turning:"
+                f" {len(self.evloop.batches)} async jobs wait for it"
+            )
+
+    @property
+    def _busy(self) -> bool:
+        return bool(self.hands.batches or self.evloop.batches)
+
     def _spent(self) -> bool:
-        if self.hands.batches:
+        if self._busy:
             self._idle_since = monotonic()
         if self.max_jobs and self.taken >= self.max_jobs:
             return True
@@ -315,6 +384,8 @@ class Loop:
             pause = min(pause, max(0.02, self._pay_at - monotonic()))
         if not self.draining and self.intake.slots > 0:
             pause = min(pause, self.pace.left)
+        if not self.draining and (left := self.async_intake.left) is not None:
+            pause = min(pause, left)
         if pause <= 0:
             return
         with selectors.DefaultSelector() as selector:
@@ -329,8 +400,9 @@ class Loop:
     def _abandon_ship(self) -> None:
         """The supervisor is gone, nobody renews the lease: interrupt, hand back what can be, and go."""
         self.hands.interrupt_all()
+        self.evloop.interrupt_all()
         horizon = monotonic() + 5
-        while self.hands.batches and monotonic() < horizon:
+        while self._busy and monotonic() < horizon:
             with selectors.DefaultSelector() as selector:
                 selector.register(self._woken, selectors.EVENT_READ)
                 selector.select(0.2)

@@ -30,6 +30,7 @@ class Options:
 
     processes: int = 1
     threads: int = 4
+    async_jobs: int = 100
     caps: dict[str, int] = field(default_factory=dict)
     grace: timedelta = timedelta(seconds=30)
     scheduler: bool = True
@@ -44,7 +45,7 @@ class Options:
         for queue, cap in self.caps.items():
             share = cap // self.processes + (1 if child < cap % self.processes else 0)
             if share or not cap:
-                shares[queue] = min(share, self.threads)
+                shares[queue] = min(share, max(self.threads, self.async_jobs))
         return shares
 
 
@@ -77,6 +78,7 @@ def check_start(options: Options, current: Conf, registry: Registry) -> None:
     for name, value, least in (
         ("--processes", options.processes, 1),
         ("--threads", options.threads, 1),
+        ("--async-jobs", options.async_jobs, 1),
         ("--max-jobs", options.max_jobs, 0),
         ("--max-memory", options.max_memory, 0),
     ):
@@ -84,22 +86,26 @@ def check_start(options: Options, current: Conf, registry: Registry) -> None:
             found.append(f"{name}: expected at least {least}, got {value}.")
     if not 0 <= options.metrics_port <= LAST_PORT:
         found.append(f"--metrics-port: expected 1 to {LAST_PORT}, got {options.metrics_port}.")
-    found += pool_problems(connections.settings[alias()], options.threads)
+    for_async = current.async_connections if registry.kinds(is_async=True) else 0
+    found += pool_problems(connections.settings[alias()], options.threads, for_async)
     if found:
         raise BadOptions(" ".join(found))
 
 
-def pool_problems(database: Mapping[str, Any], threads: int) -> list[str]:
-    """What does not fit about the pool in this entry of ``DATABASES``, a sentence each."""
+def pool_problems(database: Mapping[str, Any], threads: int, for_async: int = 0) -> list[str]:
+    """What does not fit about the pool in this entry of ``DATABASES``, a sentence each. ``for_async`` is how many
+    connections the ``async def`` handlers of a child share."""
     pool = database.get("OPTIONS", {}).get("pool")
     if not pool:
         return []
     found = []
     given = pool if isinstance(pool, dict) else {}
     size = given.get("max_size") or given.get("min_size", POOL_MIN_SIZE)
-    if size < threads + 2:
+    needed = threads + 2 + for_async
+    if size < needed:
+        beside = f" + ASYNC_CONNECTIONS ({for_async})" if for_async else ""
         found.append(
-            f"The pool's max_size must be at least threads + 2 = {threads + 2}, got {size}:"
+            f"The pool's max_size must be at least threads + 2{beside} = {needed}, got {size}:"
             " a smaller one runs dry while every thread works."
         )
     if database.get("CONN_MAX_AGE", 0) != 0:

@@ -54,6 +54,7 @@ class Spawner:
             "wire": theirs.fileno(),
             "caps": caps,
             "threads": self._options.threads,
+            "async_jobs": self._options.async_jobs,
             "solo": role == "solo",
             "max_jobs": self._options.max_jobs,
             "max_memory": self._options.max_memory,

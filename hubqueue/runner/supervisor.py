@@ -166,6 +166,8 @@ class Supervisor:
                 child.listen_age = ages["listen"]
                 for job_id, fence, share in shares:
                     self.crew.add_share(UUID(job_id), fence, share)
+            case {"blocked": job_id}:
+                child.blocked_by = UUID(job_id) if job_id else None
             case {"registered": _}:
                 child.registered = True
                 self.heartbeat.hurry()
@@ -184,10 +186,12 @@ class Supervisor:
         for child in self.crew.children:
             late = {job_id for job_id, each in child.in_flight.items() if each.deadline < now}
             if late and not child.killed_for:
-                child.killed_for = late
+                child.killed_for = (
+                    {child.blocked_by} if child.blocked_by in child.in_flight else late
+                )
                 log.warning(
                     "worker: %d handler(s) did not stop at their timeout, ending their child",
-                    len(late),
+                    len(child.killed_for),
                 )
                 self._kill(child)
 

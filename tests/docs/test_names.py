@@ -118,7 +118,7 @@ def _shown(name: str) -> str:
         case bool():
             return "on" if default else "off"
         case int():
-            return f"{default // 1024} KiB"
+            return f"{default // 1024} KiB" if name.endswith("_LIMIT") else str(default)
         case None:
             return "none"
         case _:

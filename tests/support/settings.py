@@ -16,6 +16,7 @@ INSTALLED_APPS = [
     "django.contrib.auth",
     "hubqueue",
     "tests.support.proof",
+    "tests.support.afloat",
 ]
 ROOT_URLCONF = "hubqueue.urls"  # the project's own needs the admin
 HUBQUEUE = HUBQUEUE | {

@@ -23,6 +23,12 @@ class Command(BaseCommand):
         parser.add_argument("--processes", type=int, default=1, help="worker children (1)")
         parser.add_argument("--threads", type=int, default=4, help="jobs at once per child (4)")
         parser.add_argument(
+            "--async-jobs",
+            type=int,
+            default=100,
+            help="async def jobs at once per child, beside the threads (100)",
+        )
+        parser.add_argument(
             "--queues",
             default="",
             help="default,backups=1: queues to serve, with how many at once (all)",
@@ -54,6 +60,7 @@ class Command(BaseCommand):
             options = Options(
                 processes=given["processes"],
                 threads=given["threads"],
+                async_jobs=given["async_jobs"],
                 caps=parse_queues(given["queues"], conf().queues),
                 grace=parse_grace(given["grace"]),
                 scheduler=not given["no_scheduler"] and not given["until_idle"],

@@ -1,0 +1,1 @@
+"""An application of `async def` handlers that behave as a proof asks."""
