@@ -5,7 +5,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.lifecycle.owed import Owed, pay
@@ -48,6 +48,25 @@ def test_a_settle_of_many_and_wishes_for_the_same_keys_do_not_deadlock() -> None
         gate.commit()
         assert len(settling.result(LONG)) == len(wishing.result(LONG)) == 20
     assert Job.objects.filter(state=State.READY).count() == 20, "every wish is served"
+
+
+def test_a_settle_with_a_wake_up_among_its_jobs_keeps_to_the_order_too() -> None:
+    put_all(["a", "b"])
+    ended = claim_all(2)
+    put_all(["a", "aa"])
+    with Rival() as gate, Rival() as one, Rival() as two:
+        # The wishes hold "a" and are on their way to "b" when the settle comes.
+        gate.begin()
+        gate.do(lambda: lock("aa"))
+        wishing = two.start(lambda: put_all(["a", "aa", "b"]))
+        two.until_blocked()
+        settling = one.start(lambda: settle_all(ended))
+        one.until_blocked()
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM hubqueue_job WHERE dedupe_key = 'b' FOR NO KEY UPDATE NOWAIT")
+        gate.commit()
+        assert len(settling.result(LONG)) == len(wishing.result(LONG)) - 1 == 2
+    assert set(Job.objects.values_list("state", flat=True)) == {State.READY}
 
 
 def test_two_runs_that_wish_for_each_others_key_spend_no_attempt() -> None:

@@ -42,7 +42,7 @@ $$;
 -- Every way out of RUNNING, for attempts given as the Ended of lifecycle/settle.py. What the row says (a wake-up, an
 -- officer's stop request) is read under its lock, which is waited for no longer than patience. An attempt that no longer
 -- holds its job gives no row. Where all simply succeeded they end in one UPDATE by their ids, whatever the statistics
--- say; those that find a wake-up under the lock take the longer way.
+-- say.
 CREATE FUNCTION hubqueue_settle(ended jsonb, patience text) RETURNS TABLE (
     id uuid, state text, attempts int, run_at timestamptz, successor boolean, settled_at timestamptz
 ) LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
@@ -50,28 +50,35 @@ CREATE FUNCTION hubqueue_settle(ended jsonb, patience text) RETURNS TABLE (
 DECLARE
     present CONSTANT timestamptz := hubqueue_now();
     simple CONSTANT boolean := NOT jsonb_path_exists(ended, '$[*] ? (@.move != "succeed")');
-    settled int := 0;
     next_at timestamptz;
     each record;
 BEGIN
     PERFORM set_config('lock_timeout', patience, true);
     IF simple THEN
+        -- Row by row in the order given, those with a wake-up among them: so a settle meets no enqueue crosswise.
         RETURN QUERY
             UPDATE hubqueue_job AS job
-            SET state = 'SUCCEEDED',
+            SET state = CASE
+                    WHEN job.rerun_at IS NULL THEN 'SUCCEEDED'
+                    WHEN job.stop_requested = 'park' THEN 'PARKED'
+                    ELSE 'READY'
+                END,
+                run_at = coalesce(job.rerun_at, job.run_at),
+                rerun_at = NULL,
+                attempts = CASE WHEN job.rerun_at IS NULL THEN job.attempts ELSE 0 END,
                 failing_since = NULL,
                 error_code = NULL,
                 suspect = false,
                 claimed_by = NULL,
                 stop_requested = NULL,
+                progress = CASE WHEN job.rerun_at IS NULL THEN job.progress END,
                 park_reason = CASE WHEN job.stop_requested = 'park' THEN job.park_reason END,
                 result = given.result,
-                finished_at = present
+                finished_at = CASE WHEN job.rerun_at IS NULL THEN present END
             FROM jsonb_to_recordset(ended) AS given (id uuid, fence bigint, result jsonb)
-            WHERE hubqueue_holds(job, given.id, given.fence) AND job.rerun_at IS NULL
+            WHERE hubqueue_holds(job, given.id, given.fence)
             RETURNING job.id, job.state::text, job.attempts, job.run_at, false, present;
-        GET DIAGNOSTICS settled = ROW_COUNT;
-        IF settled = jsonb_array_length(ended) THEN RETURN; END IF;
+        RETURN;
     END IF;
 
     FOR each IN
