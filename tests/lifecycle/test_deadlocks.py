@@ -63,7 +63,9 @@ def test_a_settle_with_a_wake_up_among_its_jobs_keeps_to_the_order_too() -> None
         settling = one.start(lambda: settle_all(ended))
         one.until_blocked()
         with connection.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM hubqueue_job WHERE dedupe_key = 'b' FOR NO KEY UPDATE NOWAIT")
+            cursor.execute(
+                "SELECT 1 FROM hubqueue_job WHERE dedupe_key = 'b' FOR NO KEY UPDATE NOWAIT"
+            )
         gate.commit()
         assert len(settling.result(LONG)) == len(wishing.result(LONG)) - 1 == 2
     assert set(Job.objects.values_list("state", flat=True)) == {State.READY}

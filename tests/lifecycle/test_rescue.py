@@ -4,7 +4,7 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 
 from hubqueue.lifecycle import rescue as rescuing
 from hubqueue.lifecycle.rescue import Sweep, rescue
@@ -275,3 +275,24 @@ def test_two_sweeps_at_once_rescue_a_job_once() -> None:
     job.refresh_from_db()
     assert (job.state, job.attempts) == (State.READY, 1)
     assert job.failures.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rescuer_that_dies_halfway_leaves_the_rest_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rescuing, "SHORT", LEASE)
+    jobs = sorted(running(enlist(lease=-LEASE), 3), key=lambda job: job.pk)
+    with Rival() as rescuer, Rival() as gate:
+        gate.begin()
+        gate.do(lambda: Job.objects.select_for_update().get(pk=jobs[1].pk))
+        swept = rescuer.start(sweep().once)
+        rescuer.until_blocked()
+        rescuer.die()
+        with pytest.raises(OperationalError):
+            swept.result(30)
+        gate.rollback()
+    assert Job.objects.running().count() == 2
+    assert {each.id for each in sweep().once()} == {job.pk for job in jobs[1:]}
+    assert not Worker.objects.exists()
+    assert [job.failures.count() for job in jobs] == [1, 1, 1]
