@@ -8,12 +8,16 @@ from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
+from django.db import OperationalError
 
-from hubqueue.errors import LeaseLost
+from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.lifecycle.database import connection
 from hubqueue.models import Job
 from hubqueue.signals import lease_lost
 
+# The row stayed locked (for our own patience, or for what the server grants a statement or a lock), a deadlock chose
+# us, or the order of events could not be kept: nobody's fault here.
+ROW_BUSY = frozenset({"55P03", "57014", "40P01", "40001"})
 WRITES = {
     "hold": "SELECT coalesce(json_agg(held.id)::text, '[]') FROM hubqueue_hold(%s::jsonb) AS held",
     "progress": "SELECT coalesce(json_agg(kept.id)::text, '[]') FROM hubqueue_progress(%s::jsonb) AS kept",
@@ -129,9 +133,13 @@ def fenced(
 
 
 def hold(claimed: Claimed, *, using: str) -> None:
-    """Lock the job's row in the open transaction. Raises ``LeaseLost``."""
+    """Lock the job's row in the open transaction. Raises ``LeaseLost``; ``RowBusy`` when the wait is ended."""
     try:
         fenced("hold", [Attempted(claimed.id, claimed.fence)], using=using)
     except LeaseLost:
         lease_lost.send_robust(sender=None, kind=claimed.kind)
+        raise
+    except OperationalError as raised:
+        if getattr(raised.__cause__, "sqlstate", None) in ROW_BUSY:
+            raise RowBusy("the job's row stayed locked by another transaction") from raised
         raise

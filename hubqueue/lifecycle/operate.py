@@ -10,8 +10,8 @@ from django.db import IntegrityError, OperationalError, connections, transaction
 from hubqueue.errors import MoveRefused, Superseded
 from hubqueue.lifecycle import ring
 from hubqueue.lifecycle.failure import brief
-from hubqueue.lifecycle.guard import claimed_from
-from hubqueue.lifecycle.settle import ROW_BUSY, Abandon, insert_successor, let_go
+from hubqueue.lifecycle.guard import ROW_BUSY, claimed_from
+from hubqueue.lifecycle.settle import Abandon, insert_successor, let_go
 from hubqueue.models import Job, Operation
 from hubqueue.querysets import Now, database_now
 from hubqueue.signals import verb_done

@@ -9,7 +9,7 @@ from django.db import transaction
 from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.lifecycle.connections import begin, discard, is_connection_loss
 from hubqueue.lifecycle.failure import broken_by
-from hubqueue.lifecycle.guard import Claimed, hold
+from hubqueue.lifecycle.guard import ROW_BUSY, Claimed, hold
 from hubqueue.lifecycle.read_back import read_back
 from hubqueue.lifecycle.settle import Abandon, Settled, Verdict, retry, settle_within
 
@@ -44,6 +44,8 @@ def pay(owed: Owed, *, patience: timedelta = SHORT) -> Settled | Owed | None:
     except Exception as raised:
         if is_connection_loss(raised, owed.using):
             discard(owed.using)
+            return owed
+        if owed.record is None and getattr(raised.__cause__, "sqlstate", None) in ROW_BUSY:
             return owed
         return _unstorable(owed, raised)
 

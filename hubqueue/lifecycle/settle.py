@@ -13,13 +13,11 @@ from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.ids import uuid7
 from hubqueue.lifecycle.database import connection
 from hubqueue.lifecycle.failure import Broken, broken_by, record_failure
-from hubqueue.lifecycle.guard import Attempted, Claimed, fenced
+from hubqueue.lifecycle.guard import ROW_BUSY, Attempted, Claimed, fenced
 from hubqueue.lifecycle.sql import sql
 from hubqueue.signals import Ending, jobs_settled, lease_lost
 from hubqueue.states import Move, State
 
-# The row stayed locked, a deadlock chose us, or the order of events could not be kept: nobody's fault here.
-ROW_BUSY = frozenset({"55P03", "40P01", "40001"})
 UNHURRIED = timedelta(seconds=5)
 
 

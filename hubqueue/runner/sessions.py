@@ -6,11 +6,15 @@ from uuid import UUID
 
 from django.db import connections
 from django.db.backends.signals import connection_created
+from psycopg import IsolationLevel
 
+from hubqueue.conf import conf
 from hubqueue.direct import BOUNDS, is_pooled
 from hubqueue.lifecycle.database import alias
+from hubqueue.registry import registry
 
-CLIENT_CHECK_SINCE = 140_000
+TRANSACTION_TIMEOUT_SINCE = 170_000
+MOST_MILLISECONDS = 2**31 - 1
 
 
 def session_name(worker: UUID) -> str:
@@ -39,15 +43,45 @@ def _thread_key() -> int:
 
 
 def _prepare(sender: Any, connection: Any, **kwargs: Any) -> None:
-    """Settings of a fresh session. Not behind a pooler: there they would stick to a session of others."""
+    """Settings of a fresh session. Not behind a pooler: there they would stick to a session of others.
+
+    What the role, the database or the server say about isolation and idling was meant for others.
+    """
     if connection.alias != alias():
         return
+    # Said by each BEGIN, so it holds behind a pooler too, and against what Django's OPTIONS say.
+    connection.connection.isolation_level = IsolationLevel.READ_COMMITTED
     with connection.cursor() as cursor:
         if is_pooled(connection.connection):
             return
-        cursor.execute("SET default_transaction_isolation = 'read committed'")
-        if connection.pg_version >= CLIENT_CHECK_SINCE:
-            cursor.execute("SET client_connection_check_interval = '2s'")
-        deadline = _deadlines.get(id(connection))
-        if deadline is not None:
-            cursor.execute(f"SET statement_timeout = {round(deadline.total_seconds() * 1000)}")
+        settings = _settings(connection)
+        cursor.execute(
+            "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given (name, value)",
+            [list(settings), list(settings.values())],
+        )
+
+
+def _settings(connection: Any) -> dict[str, str]:
+    settings = {
+        "default_transaction_isolation": "read committed",
+        "client_connection_check_interval": "2s",
+        # A session that ends while its handler computes is no fault of the job: such an attempt is unspent, and
+        # the next would end there again. What bounds a handler is its timeout, and here that of the slowest.
+        "idle_in_transaction_session_timeout": _milliseconds(_longest()),
+        "idle_session_timeout": "0",
+    }
+    if connection.pg_version >= TRANSACTION_TIMEOUT_SINCE:
+        settings["transaction_timeout"] = "0"
+    if deadline := _deadlines.get(id(connection)):
+        settings["statement_timeout"] = _milliseconds(deadline)
+    return settings
+
+
+def _longest() -> timedelta:
+    """After so long the server may end the transaction of a worker that stands still."""
+    timeouts = [each.timeout for each in registry.handlers.values()]
+    return max([conf().transactional_timeout, *timeouts]) + conf().settle_grace
+
+
+def _milliseconds(length: timedelta) -> str:
+    return str(min(round(length.total_seconds() * 1000), MOST_MILLISECONDS))

@@ -4,11 +4,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from signal import SIGCONT, SIGSTOP
+from uuid import UUID, uuid4
 
 from tests.faults.load import BRISK
 from tests.faults.site import Site
 from tests.support.wait import until
-from tests.support.workers import is_alive, is_stopped, send
+from tests.support.workers import Child, is_alive, is_stopped, send
 
 PAST_THE_LEASE = 1.25 * BRISK["LEASE"]
 # Handlers that stood still ran for longer than they may, and what the others took back is theirs.
@@ -58,3 +59,39 @@ def test_the_scheduler_that_leads_is_frozen_past_its_term(site: Site) -> None:
         until(lambda: site.leader() != leader, message="another leader")
     site.check()
     assert is_alive(leader)
+
+
+def test_a_child_is_frozen_while_it_holds_the_lock_of_its_jobs_row(site: Site) -> None:
+    """Whoever enqueues the same key waits for it, until its supervisor ends it."""
+    _, holder = holding(site)
+    with frozen(holder.pid):
+        until(lambda: not is_alive(holder.pid), timeout=60, message="the end of the frozen child")
+    site.check(explained=CAUSES, spent={"timeout"})
+
+
+def test_a_whole_worker_is_frozen_while_it_holds_the_lock_of_a_jobs_row(site: Site) -> None:
+    """Nobody can end it. The server ends its transaction when no handler may run for as long, and others go on."""
+    job, holder = holding(site)
+    (tree,) = [tree for tree in site.trees if holder in tree.children()]
+    with frozen(*tree.pids()):
+        site.hub.reaches(job, "SUCCEEDED")
+    site.check(explained=CAUSES, spent={"timeout"})
+
+
+def holding(site: Site) -> tuple[UUID, Child]:
+    """A job, and the child whose handler holds the lock of its row at this moment, and for another second."""
+    name = f"frozen {uuid4()}"
+    site.hub.rows("INSERT INTO burden_wanted (name) VALUES (%s)", [name])
+    (job,) = site.hub.put("burden.plain", [{"name": name, "seconds": 1.5, "hold": True}])
+
+    def is_held() -> bool:
+        row = site.hub.job(job)
+        free = site.hub.rows(
+            "SELECT 1 FROM hubqueue_job WHERE id = %s FOR UPDATE SKIP LOCKED", [job]
+        )
+        return row["state"] == "RUNNING" and not free
+
+    until(is_held, message="a handler that holds its row")
+    worker = site.hub.job(job)["claimed_by"]
+    (child,) = [each for tree in site.trees for each in tree.children() if each.worker == worker]
+    return job, child

@@ -42,11 +42,13 @@ def grouped(job: JobContext, *, name: str) -> None:
 
 @handler("burden.detached", detached=True, max_attempts=MANY, backoff=SOON)
 def detached(job: JobContext, *, name: str, seconds: float = 0.0) -> Result:
-    """At least once outside; the row belongs to the settle."""
+    """At least once outside, over a session that idles meanwhile; the row belongs to the settle."""
     with job.transaction():
         pass
     time.sleep(seconds)
-    return Done({"by": job.claimed.fence}, record=partial(do, job, name))
+    with job.transaction():
+        pass
+    return Done({"by": job.claimed.fence, "clock": time.time()}, record=partial(do, job, name))
 
 
 @handler("burden.wake", max_attempts=MANY, backoff=SOON)
