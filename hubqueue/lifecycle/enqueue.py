@@ -84,14 +84,18 @@ def enqueue_many(requests: Sequence[Request]) -> list[Enqueued]:
         return []
     using = alias()
     slots, seats = _collapse(requests)
-    bells = ring.quiet({each.request.queue for each in slots}, using=using)
-    with connection(using).cursor() as cursor:
+    here = connection(using)
+    alone = not here.in_atomic_block
+    bells = ring.may_ring({each.request.queue for each in slots}, alone=alone, using=using)
+    with here.cursor() as cursor:
         cursor.execute(
-            "SELECT due, standing FROM hubqueue_enqueue(%s, %s)",
-            [_json(map(_row, _in_lock_order(slots))), _json(bells)],
+            "SELECT due, rung, standing FROM hubqueue_enqueue(%s, %s, %s)",
+            [_json(map(_row, _in_lock_order(slots))), _json(bells), alone],
         )
-        due, standing = cursor.fetchone()
-    _see_to_bells(due or (), bells, using)
+        due, rung, standing = cursor.fetchone()
+    ring.rang(rung, using=using)
+    if unrung := set(due or ()).difference(rung, bells if alone else ()):
+        ring.ring_after_commit(unrung, using=using)
     stands = {each.asked: each for each in _read_standing(standing or "[]")}
     answers = [
         _answer(request, slot, stands.get(slot.id), first=slot.first == index)
@@ -192,13 +196,6 @@ def _row(slot: _Slot) -> _Row:
         request.run_at and request.run_at.astimezone(UTC),
         msgspec.Raw(dump(request.meta, "meta", limit=META_LIMIT)) if request.meta else None,
     )
-
-
-def _see_to_bells(due: Iterable[str], bells: Sequence[str], using: str) -> None:
-    if rung := set(due).intersection(bells):
-        ring.rang(rung, using=using)
-    if unrung := set(due).difference(bells):
-        ring.ring_after_commit(unrung, using=using)
 
 
 def _answer(request: Request, slot: _Slot, stands: _Stands | None, *, first: bool) -> Enqueued:

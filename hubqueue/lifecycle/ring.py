@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from django.db import transaction
 
@@ -11,18 +11,24 @@ from hubqueue.lifecycle.database import connection
 
 CHANNEL = "hubqueue:"
 
+# A process that rang less than so many seconds ago rings often.
+SELDOM = 1.0
+
 _lock = threading.Lock()
 _rang: dict[tuple[str, str], float] = {}
 
 
-def quiet(queues: Iterable[str], *, using: str) -> list[str]:
-    """The queues whose bell was not rung from this process within ``bell_quiet``: ring these now."""
-    horizon = time.monotonic() - conf().bell_quiet.total_seconds()
-    with _lock:
-        return [queue for queue in set(queues) if _rang.get((using, queue), 0.0) < horizon]
+def may_ring(queues: Iterable[str], *, alone: bool, using: str) -> list[str]:
+    """The queues whose bell may ring within the enqueue's statement, which is its own transaction when ``alone``.
+
+    PostgreSQL lets transactions that ring commit one by one, each with its wait for the disk. So a process that
+    rings often rings after a longer transaction, by a statement that has nothing to wait for.
+    """
+    seconds = _quiet_time() if alone else max(SELDOM, _quiet_time())
+    return _silent_for(seconds, queues, using)
 
 
-def rang(queues: Iterable[str], *, using: str) -> None:
+def rang(queues: Collection[str], *, using: str) -> None:
     """Remember, once it is committed, that these bells rang."""
 
     def remember() -> None:
@@ -31,7 +37,8 @@ def rang(queues: Iterable[str], *, using: str) -> None:
             for queue in queues:
                 _rang[(using, queue)] = now
 
-    transaction.on_commit(remember, using=using)
+    if queues:
+        transaction.on_commit(remember, using=using)
 
 
 def ring_after_commit(queues: Iterable[str], *, using: str) -> None:
@@ -42,7 +49,7 @@ def ring_after_commit(queues: Iterable[str], *, using: str) -> None:
     waiting = list(queues)
 
     def ring() -> None:
-        due = quiet(waiting, using=using)
+        due = _silent_for(_quiet_time(), waiting, using)
         if due:
             notify(due, using=using)
 
@@ -57,3 +64,14 @@ def notify(queues: Iterable[str], *, using: str) -> None:
             "SELECT pg_notify(%s || queue, '') FROM unnest(%s::text[]) AS queue", [CHANNEL, names]
         )
     rang(names, using=using)
+
+
+def _quiet_time() -> float:
+    return conf().bell_quiet.total_seconds()
+
+
+def _silent_for(seconds: float, queues: Iterable[str], using: str) -> list[str]:
+    """The queues whose bell this process did not ring for so long."""
+    horizon = time.monotonic() - seconds
+    with _lock:
+        return [queue for queue in set(queues) if _rang.get((using, queue), 0.0) < horizon]

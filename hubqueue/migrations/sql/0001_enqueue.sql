@@ -1,10 +1,14 @@
 -- Enqueues one request or ten thousand: a JSON array of objects, in the order in which rows are to be locked. What a
--- request leaves out is ordinary. due is the queues that have something to do now; those among bells are rung. standing
--- is what did not become a row of its own: [id asked for, id, state and whether the payloads are equal] of each.
+-- request leaves out is ordinary. due is the queues that have something to do now, rung those of them whose bell was
+-- among bells and rings at the commit. standing is what did not become a row of its own: [id asked for, id, state and
+-- whether the payloads are equal] of each.
 -- A rival's uncommitted row is waited for: if it rolls back we insert, if it commits we collapse, if it finished
 -- meanwhile the key is free again and we insert. A function, because its plan outlives the call.
-CREATE FUNCTION hubqueue_enqueue(requests json, bells jsonb, OUT due text[], OUT standing jsonb)
-LANGUAGE plpgsql AS $$
+-- Transactions that ring commit one by one, each with its wait for the disk. So where the call is its transaction
+-- (alone), it leaves the bell to another one that is ringing it at this moment: whoever hears that looks again soon.
+CREATE FUNCTION hubqueue_enqueue(
+    requests json, bells jsonb, alone boolean, OUT due text[], OUT rung text[], OUT standing jsonb
+) LANGUAGE plpgsql AS $$
 DECLARE
     moment CONSTANT timestamptz := hubqueue_now();
 BEGIN
@@ -48,6 +52,10 @@ BEGIN
             WHERE put.id <> given.id
         )
     INTO due, standing;
-    PERFORM pg_notify('hubqueue:' || queue, '') FROM unnest(due) AS queue WHERE bells ? queue;
+    rung := ARRAY(
+        SELECT queue FROM unnest(due) AS queue
+        WHERE bells ? queue AND (NOT alone OR pg_try_advisory_xact_lock(hashtext('hubqueue:bell'), hashtext(queue)))
+    );
+    PERFORM pg_notify('hubqueue:' || queue, '') FROM unnest(rung) AS queue;
 END
 $$;
