@@ -18,6 +18,8 @@ from tests.support.rows import now
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OURS = CHANNEL + scripted.queue
+# Seconds. Long enough for a slow machine.
+QUIET = 10.0
 
 
 class Ear:
@@ -43,12 +45,14 @@ def ear() -> Iterator[Ear]:
 @pytest.fixture(autouse=True)
 def nothing_rang_lately(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ring, "_rang", {})
+    monkeypatch.setattr(ring, "_quiet_time", lambda: QUIET)
+    monkeypatch.setattr(ring, "SELDOM", 10 * QUIET)
 
 
 def rang_a_while_ago() -> None:
     """Longer ago than the quiet time, but not long."""
     for key in ring._rang:
-        ring._rang[key] -= ring._quiet_time() * 2
+        ring._rang[key] -= 2 * QUIET
 
 
 def put_alone() -> None:
