@@ -7,11 +7,13 @@ from threading import Thread
 from time import monotonic
 
 from hubqueue.doctor import (
+    circles,
     clock,
     isolation,
     leader,
     leases,
     listening,
+    locks,
     pauses,
     pooler,
     reach,
@@ -23,13 +25,15 @@ from hubqueue.doctor import (
     storage,
     timeouts,
     work,
+    workers,
     writable,
 )
 from hubqueue.doctor.finding import Finding, Severity, error, warning, well
-from hubqueue.doctor.patient import Patient, sqlstate
+from hubqueue.doctor.patient import STATEMENT, Patient, sqlstate
 
 DEADLINE = 5.0
 ALTOGETHER = 30.0
+CANCELLED = "57014"
 
 Look = Callable[[Patient], Iterable[Finding]]
 
@@ -59,7 +63,8 @@ PROBES = (
     Probe("listening", listening.look, "not tried behind a pooler"),
     Probe("clock", clock.look, ""),
     Probe("connections", room.look, ""),
-    Probe("snapshots", snapshots.look, "nobody holds back vacuum"),
+    Probe("snapshots", snapshots.look, "no old transaction can be seen"),
+    Probe("locks", locks.look, "nobody waits for a lock for long"),
     Probe("server", server.look, "commits are durable, autovacuum works, sessions can be seen"),
     Probe("storage", storage.look, "vacuum keeps up with hubqueue_job", rows=True),
     Probe(
@@ -68,6 +73,8 @@ PROBES = (
         "every kind and queue with work has a living worker, nothing is late",
         rows=True,
     ),
+    Probe("workers", workers.look, "none is alive", rows=True),
+    Probe("circles", circles.look, "no job is handed back again and again", rows=True),
     Probe("pauses", pauses.look, "nothing is paused", rows=True),
     Probe("leases", leases.look, "no job is held by a dead worker", rows=True),
     Probe("leader", leader.look, "nobody needs one", rows=True),
@@ -130,9 +137,12 @@ def _look(probe: Probe, patient: Patient, answer: "Future[list[Finding]]") -> No
 def _failed(probe: Probe, raised: Exception) -> Finding:
     """A probe that could not look. Its message is left out: it may quote rows."""
     state = sqlstate(raised)
+    found = f"{type(raised).__name__}{f' {state}' if state else ''}"
+    if state == CANCELLED:
+        found = f"none within {STATEMENT.total_seconds():g} s: the table is locked, or the server overloaded"
     return warning(
         "not_examined",
         expected=f"an answer about {probe.name}",
-        found=f"{type(raised).__name__}{f' {state}' if state else ''}",
+        found=found,
         advice="see to the other findings first, then look again",
     )

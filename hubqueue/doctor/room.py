@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
+from hubqueue.direct import is_pooled
 from hubqueue.doctor.finding import Finding, error, warning, well
 from hubqueue.doctor.origin import identifier
 from hubqueue.doctor.patient import Patient
 
 # Threads hold one each, the child's loop and its LISTEN one; then supervisor, sweeps, scheduler and its leader.
-PER_CHILD, PER_WORKER = 2, 6
+PER_CHILD, PER_WORKER, SCHEDULERS = 2, 6, 3
 FEW = 3
 
 # A bound and what of it is taken. Sessions are counted by what every role may see.
@@ -27,20 +28,23 @@ FROM pg_database WHERE datname = current_database() AND datconnlimit >= 0
 """
 
 
-def connections_of(processes: int, threads: int) -> int:
-    """How many connections a worker holds at most, suspects aside."""
+def connections_of(processes: int, threads: int, *, pooled: bool = False) -> int:
+    """How many connections a worker holds at most, suspects aside; behind a pooler those that go past it."""
+    if pooled:
+        return processes + SCHEDULERS
     return processes * (threads + PER_CHILD) + PER_WORKER
 
 
 def look(patient: Patient) -> Iterator[Finding]:
     """Compare what is free with what ``--processes`` and ``--threads`` need."""
-    need = connections_of(patient.processes, patient.threads)
     worker = f"--processes {patient.processes} --threads {patient.threads}"
-    with patient.django() as cursor:
+    with patient.wrapper() as made, made.cursor() as cursor:
+        pooled = is_pooled(made.connection)
         cursor.execute("SELECT session_user, current_database()")
         user, database = map(identifier, cursor.fetchone())
         cursor.execute(BOUNDS)
         bounds = cursor.fetchall()
+    need = connections_of(patient.processes, patient.threads, pooled=pooled)
     raising = {
         "max_connections": "raise max_connections (needs a restart)",
         "role": f"ALTER ROLE {user} CONNECTION LIMIT",

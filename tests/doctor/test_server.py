@@ -1,18 +1,32 @@
 """The server: durability, vacuum, rights, room for connections, and who holds back vacuum."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from datetime import timedelta
 from typing import Any
 
 import psycopg
 import pytest
 from django.db import connection
 
-from hubqueue.doctor import Severity, room, schema, snapshots, storage
+from hubqueue.doctor import (
+    Finding,
+    Patient,
+    Severity,
+    examine,
+    locks,
+    patient,
+    room,
+    schema,
+    snapshots,
+    storage,
+)
 from hubqueue.doctor import server as settings_of_server
-from hubqueue.doctor.patient import Patient
+from hubqueue.doctor.examine import PROBES
 from tests.doctor.conftest import found_by, pointed_at, role_setting, server_setting
 from tests.support.postgres import Cluster
 from tests.support.rows import make_job
+from tests.support.wait import until
 
 SECRET = "not-for-the-log"
 
@@ -166,6 +180,37 @@ def test_a_held_snapshot_is_told_by_its_session_and_never_by_its_statement(
     assert f"pg_terminate_backend({pid})" in said.advice
     assert SECRET not in said.line()
     assert "\n" not in said.line()
+
+
+def test_who_holds_up_others_is_told_and_a_locked_table_crashes_nothing(
+    clinic: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "PATIENCE", locks.PATIENCE * 0)
+    assert not found_by(locks.look)
+    with (
+        psycopg.connect(clinic.url(), application_name="by hand") as holder,
+        ThreadPoolExecutor() as pool,
+    ):
+        holder.execute("LOCK TABLE hubqueue_job")
+        pid = holder.info.backend_pid
+        waits = [pool.submit(clinic.execute, "SELECT count(*) FROM hubqueue_job") for _ in range(2)]
+        said = until(lambda: _two_wait(found_by(locks.look)), message="two sessions that wait")
+        monkeypatch.setattr(patient, "STATEMENT", timedelta(seconds=0.1))
+        shut = found_by(locks.look)["table_locked"]
+        (missed,) = examine(Patient(), probes=[each for each in PROBES if each.name == "work"])
+        holder.rollback()
+        for each in waits:
+            each.result(30)
+    assert f"pid {pid} by hand (idle in transaction" in said.found
+    assert f"pid {pid} by hand" in shut.found
+    assert "shut hubqueue_job" in shut.found
+    assert missed.code == "not_examined"
+    assert "locked" in missed.found
+
+
+def _two_wait(found: dict[str, Finding]) -> Finding | None:
+    said = found.get("blocked")
+    return said if said and "holds up 2" in said.found else None
 
 
 def test_where_ages_are_hidden_a_snapshot_is_told_by_how_far_it_is_behind(

@@ -199,9 +199,12 @@ def test_a_pooler_without_a_direct_url_is_an_error(clinic: Cluster) -> None:
 def test_a_pooler_with_a_direct_url_past_it_is_well(clinic: Cluster) -> None:
     with PgBouncer(clinic.url(tcp=True)) as bouncer, pointed_at(bouncer.url()):
         with hubqueue_settings(DIRECT_URL=clinic.url()):
-            found = [each for each in examined() if each.code in ("pooler", "listening")]
-    assert [each.severity for each in found] == [Severity.OK, Severity.OK]
-    assert "a pooler in transaction mode" in found[0].found
+            found = {each.code: each for each in examined()}
+    for code in ("pooler", "listening", "connections"):
+        assert found[code].severity is Severity.OK
+    assert "a pooler in transaction mode" in found["pooler"].found
+    # Of a worker only these go past the pooler: LISTEN of one child, and the scheduler's.
+    assert "needs 4" in found["connections"].found
 
 
 @pgbouncer

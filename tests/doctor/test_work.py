@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from hubqueue import officers
-from hubqueue.doctor import Severity, leader, leases, pauses, work
-from hubqueue.models import Duty, Leader, Worker
+from hubqueue.doctor import Severity, circles, leader, leases, pauses, work, workers
+from hubqueue.models import Duty, Failure, Leader, Worker
 from hubqueue.scheduler.leadership import lock_key
 from hubqueue.states import State
 from tests.doctor.conftest import found_by
@@ -120,6 +120,27 @@ def test_jobs_of_dead_workers_that_nobody_took_back_are_an_error(
     said = found_by(leases.look)["not_rescued"]
     assert said.severity is Severity.ERROR
     assert "1 held by workers that are gone, for up to 10 min" in said.found
+
+
+def test_workers_that_do_not_listen_are_told(clinic: Cluster, make_worker: MakeWorker) -> None:
+    make_worker()
+    assert not found_by(workers.look)
+    make_worker(sessions_visible=False, host="deaf", pid=17)
+    assert "1 of 2 do not (deaf:17)" in found_by(workers.look)["workers_do_not_listen"].found
+
+
+def test_jobs_that_are_handed_back_again_and_again_are_an_error(clinic: Cluster) -> None:
+    fine, round_and_round = make_job(), make_job(kind="slow.one")
+    for number in range(circles.ROUNDS):
+        for job, spent in ((fine, True), (round_and_round, False)):
+            Failure.objects.create(
+                job=job, attempt=number, code="connection_lost", failed_at=now(), spent=spent
+            )
+    found = found_by(circles.look)
+    assert found["going_round"].severity is Severity.ERROR
+    assert found["going_round"].found == "1 of slow.one (connection_lost)"
+    Failure.objects.filter(job=round_and_round).update(failed_at=now() - timedelta(hours=1))
+    assert not found_by(circles.look)
 
 
 def test_a_lease_that_just_passed_is_left_to_the_rescue(
