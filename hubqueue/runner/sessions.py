@@ -1,5 +1,6 @@
 """How a worker's database sessions are set up: named, checked for a vanished client, in READ COMMITTED."""
 
+from collections import deque
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -15,6 +16,7 @@ from hubqueue.registry import registry
 
 TRANSACTION_TIMEOUT_SINCE = 170_000
 MOST_MILLISECONDS = 2**31 - 1
+KEPT_STATEMENTS = 50
 
 
 def session_name(worker: UUID) -> str:
@@ -47,6 +49,9 @@ def _prepare(sender: Any, connection: Any, **kwargs: Any) -> None:
 
     What the role, the database or the server say about isolation and idling was meant for others.
     """
+    # With DEBUG Django keeps the last 9000 statements with their values: in a process that never ends a request,
+    # for ever.
+    connection.queries_log = deque(connection.queries_log, maxlen=KEPT_STATEMENTS)
     if connection.alias != alias():
         return
     # Said by each BEGIN, so it holds behind a pooler too, and against what Django's OPTIONS say.
