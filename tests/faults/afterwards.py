@@ -3,6 +3,7 @@
 check(hub, load, [tree], explained={"connection_lost"})
 """
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -32,6 +33,7 @@ def check(
     everything_ran(hub, load, within=within)
     nothing_is_stuck(hub, load, within=within)
     failures_are_explained(hub, load, explained, spent)
+    fences_are_new(load)
     nobody_else_is_connected(hub, trees, within=within)
     if any(has_scheduler(tree) for tree in trees):
         somebody_leads(hub, within=within)
@@ -101,6 +103,20 @@ def failures_are_explained(
         " SELECT count(*) FROM hubqueue_failure AS failure WHERE failure.job_id = job.id AND failure.spent)"
     )
     assert not overspent, f"attempts spent without a failure: {overspent[:5]}"
+
+
+def fences_are_new(load: Load) -> None:
+    """No attempt began under the fence of another one of its job, not even of one whose claim was lost.
+
+    What a group rolled back runs once more in the same attempt, so there only another process tells.
+    """
+    runs = load.runs()
+    runs = [run for run in runs if run[3] != "burden.grouped"] + [
+        run for run in set(runs) if run[3] == "burden.grouped"
+    ]
+    times = Counter((job, fence) for job, fence, _, _ in runs)
+    again = [run for run in runs if times[run[:2]] > 1]
+    assert not again, f"fences issued twice: {again[:5]}"
 
 
 def processes_live(hub: Hub, trees: Sequence[WorkerTree], *, within: float) -> None:

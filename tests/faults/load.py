@@ -135,6 +135,10 @@ class Load:
         numbers = range(1, self._started + 1)
         return [line for number in numbers for line in self.hub.lines(f"refused-e{number}")]
 
+    def runs(self) -> list[tuple[str, str, str, str]]:
+        """Every run that a handler began, as (job, fence, pid, kind), whatever became of it."""
+        return [tuple(line.split()) for line in self.hub.lines("runs")]  # type: ignore[misc]
+
     def wanted(self) -> set[str]:
         """The names that stand in the ledger: committed."""
         return {row["name"] for row in self.hub.rows("SELECT name FROM burden_wanted")}

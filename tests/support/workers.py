@@ -67,11 +67,7 @@ class WorkerTree:
 
     def pids(self) -> list[int]:
         """The whole tree, the supervisor first."""
-        tree = [self.pid]
-        parents = list(_processes())
-        for member in tree:
-            tree += [pid for pid, parent in parents if parent == member]
-        return tree
+        return family(self.pid)
 
     def freeze(self) -> list[int]:
         """SIGSTOP everybody, the supervisor first so that it starts nobody; answers who was stopped."""
@@ -116,6 +112,15 @@ class WorkerTree:
         self.signal_group(SIGKILL)
         self.popen.wait(timeout=30)
         until(lambda: not any(is_alive(pid) for pid in members), message="the end of the tree")
+
+
+def family(root: int) -> list[int]:
+    """A process and everybody below it, parents before their children."""
+    found = [root]
+    parents = list(_processes())
+    for member in found:
+        found += [pid for pid, parent in parents if parent == member]
+    return found
 
 
 def send(pid: int, number: Signals) -> bool:

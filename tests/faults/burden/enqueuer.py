@@ -42,7 +42,8 @@ class Steps:
 
         name = self.want()
         hold = self.dice.random() < 0.2
-        plain.enqueue(name=name, seconds=self.seconds(), hold=hold)
+        tenant = self.dice.choice([None, "ada", "bob", "eve"])
+        plain.using(tenant=tenant).enqueue(name=name, seconds=self.seconds(), hold=hold)
         return [name]
 
     def grouped(self) -> list[str]:

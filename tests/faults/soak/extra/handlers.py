@@ -1,0 +1,44 @@
+"""The soak's own handlers. Their effects stand in the ledger of the common load."""
+
+from datetime import datetime
+from functools import partial
+
+from django.db import connection
+
+from hubqueue.api import Dead, Done, JobContext, Missed, Result, handler, periodic
+from tests.faults.burden.handlers import MANY, SOON, began, do
+from tests.support.proof.handlers import HOLDING_THE_GIL
+
+DOOMED = "doomed"
+
+
+@handler("soak.doomed", max_attempts=MANY, backoff=SOON)
+def doomed(job: JobContext, *, name: str) -> Result | None:
+    """A dead letter, until an officer had mercy and redrove it."""
+    began(job)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM soak_mercy WHERE name = %s", [name])
+        if cursor.fetchone() is None:
+            return Dead(DOOMED)
+    do(job, name)
+    return None
+
+
+@handler("soak.gil", detached=True, max_attempts=MANY, backoff=SOON)
+def gil(job: JobContext, *, name: str, seconds: int) -> Result:
+    """Nothing else in its process runs meanwhile."""
+    began(job)
+    HOLDING_THE_GIL.sleep(seconds)
+    return Done({"by": job.claimed.fence}, record=partial(do, job, name))
+
+
+@periodic(cron="* * * * *", missed=Missed.ALL)
+@handler("soak.tick", max_attempts=MANY, backoff=SOON)
+def tick(job: JobContext) -> None:
+    """Once for each minute."""
+    began(job)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO soak_tick (at, job) VALUES (%s, %s)",
+            [datetime.fromisoformat(job.meta["tick"]), job.id],
+        )
