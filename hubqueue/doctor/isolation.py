@@ -1,8 +1,11 @@
-"""Whether transactions run at READ COMMITTED, which every statement of the engine is written for."""
+"""Whether transactions run at READ COMMITTED, which every statement of the engine is written for.
+
+Workers set their own isolation on every session. Whoever enqueues has the one that is found here.
+"""
 
 from collections.abc import Iterator
 
-from hubqueue.doctor.finding import Finding, error
+from hubqueue.doctor.finding import Finding, warning
 from hubqueue.doctor.origin import read
 from hubqueue.doctor.patient import Patient
 
@@ -29,10 +32,10 @@ def look(patient: Patient) -> Iterator[Finding]:
             "from isolation_level in OPTIONS of DATABASES",
             "take isolation_level out of OPTIONS",
         )
-    yield error(
+    yield warning(
         "isolation",
         expected=f"transactions at {WANTED}",
-        found=f"{level} ({by}): two writers of one row fail with 40001, so requests with a dedupe key are refused"
-        " and attempts fail",
-        advice=f"{remedy}, then restart web and workers",
+        found=f"{level} ({by}): requests with a dedupe key that meet another fail with 40001 where they are made;"
+        " workers set their own and are not concerned",
+        advice=f"{remedy}, then restart the web; or try such transactions again there",
     )

@@ -56,6 +56,11 @@ class Patient:
     def has_direct_url(self) -> bool:
         return bool(self.conf.direct_url)
 
+    @property
+    def async_connections(self) -> int:
+        """How many connections the ``async def`` handlers of a worker child share."""
+        return self.conf.async_connections if self.registry.kinds(is_async=True) else 0
+
     def timeouts(self) -> dict[str, timedelta]:
         """The timeout of every transactional kind, the longest first."""
         found = {

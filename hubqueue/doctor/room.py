@@ -28,11 +28,12 @@ FROM pg_database WHERE datname = current_database() AND datconnlimit >= 0
 """
 
 
-def connections_of(processes: int, threads: int, *, pooled: bool = False) -> int:
+def connections_of(patient: Patient, *, pooled: bool) -> int:
     """How many connections a worker holds at most, suspects aside; behind a pooler those that go past it."""
     if pooled:
-        return processes + SCHEDULERS
-    return processes * (threads + PER_CHILD) + PER_WORKER
+        return patient.processes + SCHEDULERS
+    child = patient.threads + PER_CHILD + patient.async_connections
+    return patient.processes * child + PER_WORKER
 
 
 def look(patient: Patient) -> Iterator[Finding]:
@@ -44,7 +45,7 @@ def look(patient: Patient) -> Iterator[Finding]:
         user, database = map(identifier, cursor.fetchone())
         cursor.execute(BOUNDS)
         bounds = cursor.fetchall()
-    need = connections_of(patient.processes, patient.threads, pooled=pooled)
+    need = connections_of(patient, pooled=pooled)
     raising = {
         "max_connections": "raise max_connections (needs a restart)",
         "role": f"ALTER ROLE {user} CONNECTION LIMIT",

@@ -53,7 +53,7 @@ def _database(patient: Patient) -> Iterator[Finding]:
             found="False: transactions stay open behind Django's back, attempts fail with transaction_left_open",
             advice="remove AUTOCOMMIT from the entry",
         )
-    for problem in pool_problems(entry, patient.threads):
+    for problem in pool_problems(entry, patient.threads, patient.async_connections):
         yield error(
             "pool",
             expected=f"a pool in DATABASES[{patient.using!r}] that fits --threads {patient.threads}",

@@ -1,4 +1,8 @@
-"""Timeouts of the server that end what the engine or a handler does before its own timeout."""
+"""Timeouts of the server that end what the engine or a handler does before its own timeout.
+
+Workers set the bounds of their sessions themselves (``runner/sessions.py``), except those of single statements and
+lock waits of handlers, those behind a pooler, and those of the session that listens.
+"""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -6,36 +10,34 @@ from datetime import timedelta
 
 import psycopg
 
+from hubqueue.direct import is_pooled
 from hubqueue.doctor.finding import Finding, error, names, span, warning
 from hubqueue.doctor.origin import Setting, read
 from hubqueue.doctor.patient import Patient
+from hubqueue.runner.doorbell import PROVE_EVERY
 
-SETTINGS = (
-    "statement_timeout",
-    "lock_timeout",
-    "idle_in_transaction_session_timeout",
-    "transaction_timeout",
-)
+ALWAYS = ("statement_timeout", "lock_timeout")
+POOLED = ("idle_in_transaction_session_timeout", "transaction_timeout")
 IDLE = "idle_session_timeout"
+SETTINGS = (*ALWAYS, *POOLED, IDLE)
 
 
 def look(patient: Patient) -> Iterator[Finding]:
     """Compare what the server would end with what the settings and the handlers are allowed."""
     with patient.wrapper() as made, made.cursor() as cursor:
-        found = read(cursor, [*SETTINGS, IDLE])
-    for name in SETTINGS:
+        found = read(cursor, SETTINGS)
+        pooled = is_pooled(made.connection)
+    for name in (*ALWAYS, *POOLED) if pooled else ALWAYS:
         if name in found and found[name].length:
             yield from LOOKS[name](patient, found[name])
-    idle = found[IDLE] if patient.has_direct_url is False else _direct_idle(patient) or found[IDLE]
-    for each in (found[IDLE], idle):
-        if each.length:
-            yield _idle_session(each)
-            return
+    idle = _of_direct_session(patient)
+    if idle is not None and timedelta(0) < idle.length <= timedelta(seconds=PROVE_EVERY):
+        yield _idle_session(idle)
 
 
-def _direct_idle(patient: Patient) -> Setting | None:
+def _of_direct_session(patient: Patient) -> Setting | None:
     with suppress(psycopg.Error), patient.direct() as session:
-        return read(session, [IDLE])[IDLE]
+        return None if is_pooled(session) else read(session, [IDLE])[IDLE]
     return None
 
 
@@ -49,7 +51,7 @@ def _statement(patient: Patient, setting: Setting) -> Iterator[Finding]:
         setting.name,
         expected=f"0, or at least {span(least)} (the longest transactional timeout, and STATEMENT_DEADLINE)",
         found=f"{_value(setting)}: longer statements of handlers are cancelled and spend an attempt{_kinds(cut)};"
-        " so is a settle that waits for a locked row",
+        " a settle that waits longer for a locked row hands its attempt back",
         advice=setting.remedy,
     )
 
@@ -72,8 +74,8 @@ def _idle_in_transaction(patient: Patient, setting: Setting) -> Iterator[Finding
         yield error(
             setting.name,
             expected=f"0, or at least {span(patient.timeouts()[cut[0]])} (the longest transactional timeout)",
-            found=f"{_value(setting)}: a handler that computes or calls others for longer loses its session, its"
-            f" attempt goes back unspent, and it runs again without end{_kinds(cut)}",
+            found=f"{_value(setting)}, behind a pooler: a handler that computes or calls others for longer loses its"
+            f" session, its attempt goes back unspent, and it runs again without end{_kinds(cut)}",
             advice=f"{setting.remedy}, or shorten those handlers' timeouts",
         )
 
@@ -86,8 +88,8 @@ def _transaction(patient: Patient, setting: Setting) -> Iterator[Finding]:
         yield error(
             setting.name,
             expected=f"0, or at least {span(least)} (the longest transactional timeout and SETTLE_GRACE)",
-            found=f"{_value(setting)}: a handler that takes longer loses its session, its attempt goes back unspent,"
-            f" and it runs again without end{_kinds(cut)}; snapshots of detached handlers end too",
+            found=f"{_value(setting)}, behind a pooler: a handler that takes longer loses its session, its attempt goes"
+            f" back unspent, and it runs again without end{_kinds(cut)}; snapshots of detached handlers end too",
             advice=f"{setting.remedy}, or shorten those handlers' timeouts",
         )
 
@@ -103,10 +105,10 @@ LOOKS = {
 def _idle_session(setting: Setting) -> Finding:
     return warning(
         setting.name,
-        expected="0",
-        found=f"{_value(setting)}: sessions of idle worker threads and of LISTEN are ended; the first job after a"
-        " quiet time is handed back once (unspent) and starts a second later",
-        advice=f"{setting.remedy} for the queue's role",
+        expected=f"0, or more than {PROVE_EVERY:g} s",
+        found=f"{_value(setting)}: the session that listens is ended again and again; bells that ring in between are"
+        " missed and found by polling",
+        advice=setting.remedy,
     )
 
 

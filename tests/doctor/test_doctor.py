@@ -60,11 +60,13 @@ def test_a_healthy_queue_with_a_real_worker_has_no_finding(clinic: Cluster, tmp_
 
 
 def test_an_error_is_said_first_in_one_line_and_ends_with_1(clinic: Cluster) -> None:
-    with role_setting(clinic, "default_transaction_isolation", "serializable"):
+    with role_setting(clinic, "synchronous_commit", "off"):
         code, out = run()
     lines = out.splitlines()
     assert code == 1
-    assert lines[0].startswith("error    isolation: expected transactions at read committed; found")
+    assert lines[0].startswith(
+        "error    synchronous_commit: expected synchronous_commit = on; found off"
+    )
     assert " To do: " in lines[0]
     severities = [line.split()[0] for line in lines[:-1]]
     assert severities == sorted(severities, key=["error", "warning", "ok"].index)

@@ -23,6 +23,7 @@ from hubqueue.doctor import (
 )
 from hubqueue.doctor import server as settings_of_server
 from hubqueue.doctor.examine import PROBES
+from hubqueue.registry import Registry
 from tests.doctor.conftest import found_by, pointed_at, role_setting, server_setting
 from tests.support.postgres import Cluster
 from tests.support.rows import make_job
@@ -135,19 +136,19 @@ def test_dead_rows_that_pile_up_are_told(clinic: Cluster, monkeypatch: pytest.Mo
 
 
 def test_few_free_connections_are_a_warning_and_none_an_error(clinic: Cluster) -> None:
-    need = room.connections_of(1, 4)
+    need = room.connections_of(Patient(registry=Registry()), pooled=False)
     assert need == 12
     url = clinic.url().replace(f"{clinic.user}@", "app@")
     with ExitStack() as stack:
         for _ in range(18):
             stack.enter_context(psycopg.connect(url))
-        said = found_by(room.look)["connections"]
+        said = found_by(room.look, registry=Registry())["connections"]
         assert said.severity is Severity.WARNING
-        assert not found_by(room.look, threads=1)
+        assert not found_by(room.look, registry=Registry(), threads=1)
         with suppress(psycopg.OperationalError):
             while True:
                 stack.enter_context(psycopg.connect(url))
-        said = found_by(room.look)["connections"]
+        said = found_by(room.look, registry=Registry())["connections"]
     assert said.severity is Severity.ERROR
     assert "of 27" in said.found
     assert "12 free connections" in said.expected
@@ -158,7 +159,7 @@ def test_limits_of_the_role_and_the_database_count_too(clinic: Cluster, what: st
     clinic.execute(f"ALTER {what} CONNECTION LIMIT 5")
     try:
         with as_app(clinic):
-            said = found_by(room.look)["connections"]
+            said = found_by(room.look, registry=Registry())["connections"]
     finally:
         clinic.execute(f"ALTER {what} CONNECTION LIMIT -1")
     assert what.split()[0].lower() in said.found

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from psycopg import IsolationLevel
@@ -13,6 +14,7 @@ from hubqueue.doctor import Severity, clock, isolation, timeouts, writable
 from hubqueue.registry import Registry
 from tests.doctor.conftest import ROLE, found_by, pointed_at, role_setting
 from tests.support import handlers
+from tests.support.pgbouncer import PgBouncer, is_installed
 from tests.support.postgres import Cluster
 
 KIND = handlers.typed.kind
@@ -27,11 +29,11 @@ def known() -> Registry:
 
 
 @pytest.mark.parametrize("level", ["serializable", "repeatable read"])
-def test_another_isolation_on_the_role_is_an_error(clinic: Cluster, level: str) -> None:
+def test_another_isolation_on_the_role_is_told(clinic: Cluster, level: str) -> None:
     assert not found_by(isolation.look)
     with role_setting(clinic, "default_transaction_isolation", level):
         said = found_by(isolation.look)["isolation"]
-    assert said.severity is Severity.ERROR
+    assert said.severity is Severity.WARNING
     assert level in said.found
     assert f"ALTER ROLE {ROLE} RESET default_transaction_isolation" in said.advice
 
@@ -59,8 +61,7 @@ def test_djangos_own_isolation_level_is_seen(clinic: Cluster) -> None:
         ("statement_timeout", "15s", Severity.WARNING),
         ("statement_timeout", "2s", Severity.ERROR),
         ("lock_timeout", "3s", Severity.WARNING),
-        ("idle_in_transaction_session_timeout", "5s", Severity.ERROR),
-        ("idle_session_timeout", "60s", Severity.WARNING),
+        ("idle_session_timeout", "10s", Severity.WARNING),
     ],
 )
 def test_a_timeout_of_the_server_below_ours_is_named_with_the_kinds_it_cuts(
@@ -76,17 +77,32 @@ def test_a_timeout_of_the_server_below_ours_is_named_with_the_kinds_it_cuts(
 
 def test_timeouts_above_ours_are_well(clinic: Cluster, known: Registry) -> None:
     with ExitStack() as stack:
-        for name in (
-            "statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"
-        ):  # fmt: skip
+        for name in (*timeouts.ALWAYS, timeouts.IDLE):
             stack.enter_context(role_setting(clinic, name, "10min"))
         assert not found_by(timeouts.look, registry=known)
 
 
+def test_what_workers_set_aside_themselves_is_no_finding(clinic: Cluster, known: Registry) -> None:
+    with role_setting(clinic, "idle_in_transaction_session_timeout", "1s"):
+        assert not found_by(timeouts.look, registry=known)
+
+
+@pytest.mark.skipif(not is_installed(), reason="PgBouncer is not installed")
+def test_behind_a_pooler_it_is_an_error(clinic: Cluster, known: Registry) -> None:
+    name = "idle_in_transaction_session_timeout"
+    with PgBouncer(clinic.url(tcp=True)) as bouncer, pointed_at(bouncer.url()):
+        with role_setting(clinic, name, "5s"):
+            found = found_by(timeouts.look, registry=known)
+    assert list(found) == [name]
+    assert found[name].severity is Severity.ERROR
+    assert KIND in found[name].found
+    assert "without end" in found[name].found
+
+
 def test_a_timeout_that_the_client_sends_is_told_as_such(clinic: Cluster, known: Registry) -> None:
-    options = {"options": "-c idle_in_transaction_session_timeout=1000"}
+    options = {"options": "-c statement_timeout=1000"}
     with pointed_at(clinic.url(), OPTIONS=options):
-        said = found_by(timeouts.look, registry=known)["idle_in_transaction_session_timeout"]
+        said = found_by(timeouts.look, registry=known)["statement_timeout"]
     assert "sent by the client" in said.found
     assert "OPTIONS" in said.advice
 
@@ -124,20 +140,25 @@ def test_a_queue_whose_own_clock_is_moved_is_an_error(clinic: Cluster) -> None:
 def newer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     """A PostgreSQL that knows transaction_timeout."""
     programs = Path(binaries.find()).parent.parent / "pginstall18" / "bin"
-    if not (programs / "postgres").exists():
-        pytest.skip("there is no PostgreSQL 17 or newer")
+    if not (programs / "postgres").exists() or not is_installed():
+        pytest.skip("there is no PostgreSQL 17 or newer, or no PgBouncer")
     monkeypatch.setenv("HUBQUEUE_PG_BIN", str(programs))
-    with Cluster() as made:
+    with Cluster(tcp=True) as made:
         yield made
 
 
 @pytest.mark.slow
-def test_a_transaction_timeout_below_ours_is_an_error(
-    newer: Cluster, known: Registry, django_db_blocker: pytest.FixtureRequest
+def test_a_transaction_timeout_below_ours_is_an_error_behind_a_pooler(
+    newer: Cluster, known: Registry, django_db_blocker: Any
 ) -> None:
-    with django_db_blocker.unblock(), pointed_at(newer.url()):  # type: ignore[attr-defined]
-        assert not found_by(timeouts.look, registry=known)
-        with role_setting(newer, "transaction_timeout", "22s"):
+    with (
+        django_db_blocker.unblock(),
+        role_setting(newer, "transaction_timeout", "22s"),
+        PgBouncer(newer.url()) as bouncer,
+    ):
+        with pointed_at(newer.url()):
+            assert not found_by(timeouts.look, registry=known)
+        with pointed_at(bouncer.url()):
             said = found_by(timeouts.look, registry=known)["transaction_timeout"]
     assert said.severity is Severity.ERROR
     assert "25 s" in said.expected
