@@ -182,9 +182,12 @@ class Loop:
 
     def _stay_known(self) -> None:
         """The session and the row by which others know that we live: also with every slot at work, and to the end."""
-        if self.bell.tend() or self.bell.rang():
+        if self.bell.tend():
             self.pace.now()
             self.async_intake.pace.now()
+        if self.bell.rang():
+            self.pace.rang()
+            self.async_intake.pace.rang()
         if self._forgotten:
             self._register()
         if self.orphans and self._registered:

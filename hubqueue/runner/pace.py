@@ -4,6 +4,10 @@ import random
 from time import monotonic
 
 FIRST = 0.010
+GROWTH = 2
+# Somebody else may have taken what the bell rang for. What fell into the quiet time of the bells comes soon after.
+FIRST_AFTER_BELL = 0.040
+GROWTH_AFTER_BELL = 8
 
 
 class Pace:
@@ -11,18 +15,23 @@ class Pace:
 
     def __init__(self, slowest: float) -> None:
         self.slowest = slowest
-        self._wait = FIRST
-        self._next = 0.0
+        self.now()
 
     def now(self) -> None:
-        """Something happened: look at once."""
-        self._wait = FIRST
+        """Something happened here: look at once, and again soon."""
+        self._wait, self._growth = FIRST, GROWTH
+        self._next = 0.0
+
+    def rang(self) -> None:
+        """The bell rang for everybody: look at once, and then only a few times more."""
+        if self._wait > FIRST_AFTER_BELL:
+            self._wait, self._growth = FIRST_AFTER_BELL, GROWTH_AFTER_BELL
         self._next = 0.0
 
     def found_nothing(self) -> None:
         """Look later, and later still the next time."""
         self._next = monotonic() + self._wait * random.uniform(0.75, 1.25)
-        self._wait = min(self._wait * 2, self.slowest)
+        self._wait = min(self._wait * self._growth, self.slowest)
 
     def failed(self) -> None:
         """The database did not answer: give it time."""
