@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hubqueue.registry.schedules import Schedule
 
 P = ParamSpec("P")
+MOST_ATTEMPTS = 2**31 - 1  # what the column holds
 
 
 class Registry:
@@ -29,14 +30,15 @@ class Registry:
         self.duties: dict[str, Duty] = {}
 
     def add_handler(self, handler: Handler[Any]) -> None:
-        for kind in (handler.kind, *handler.aliases):
+        kinds = (handler.kind, *handler.aliases)
+        for kind in kinds:
             standing = self.by_kind.get(kind)
             if standing is not None and not _same_function(standing, handler):
                 raise ImproperlyConfigured(
                     f"Two handlers claim the kind {kind!r}: {standing.signature.name}"
                     f" and {handler.signature.name}."
                 )
-            self.by_kind[kind] = handler
+        self.by_kind |= dict.fromkeys(kinds, handler)
         self.handlers[handler.kind] = handler
 
     def find(self, kind: str) -> Handler[Any] | None:
@@ -78,8 +80,12 @@ def handler(
     """
     if not kind or len(kind) > 100 or not all(part.isidentifier() for part in kind.split(".")):
         raise ImproperlyConfigured(f"A kind is dotted words of up to 100 characters, got {kind!r}.")
-    if max_attempts < 1:
-        raise ImproperlyConfigured(f"{kind}: max_attempts must be at least 1, got {max_attempts}.")
+    if not 1 <= max_attempts <= MOST_ATTEMPTS:
+        raise ImproperlyConfigured(
+            f"{kind}: max_attempts must be 1 to {MOST_ATTEMPTS}, got {max_attempts}."
+        )
+    if timeout is not None and timeout <= timedelta(0):
+        raise ImproperlyConfigured(f"{kind}: timeout must be longer than nothing, got {timeout}.")
     if not 1 <= group <= 1000 or (group > 1 and detached):
         raise ImproperlyConfigured(
             f"{kind}: group is 1 to 1000 and for transactional handlers, got {group}."
