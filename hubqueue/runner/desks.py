@@ -92,7 +92,6 @@ class Desks:
             self._changed.notify_all()
 
     def _work(self) -> None:
-        _read_whole_results(True)
         while (asked := self._next()) is not None:
             if isinstance(asked, Call):
                 self._make(asked)
@@ -122,11 +121,9 @@ class Desks:
         if not asked.set_running_or_notify_cancel():
             return
         seat = Seat()
-        _read_whole_results(False)
         asked.set_result(seat)
         while (call := seat.calls.get()) is not None:
             self._make(call, seat)
-        _read_whole_results(True)
         tidy(distrust=seat.interrupted)
 
     def _make(self, call: Call, seat: Seat | None = None) -> None:
@@ -158,11 +155,3 @@ class Desks:
             call.set_result(answer)
         else:
             call.set_exception(raised)
-
-
-def _read_whole_results(whole: bool) -> None:
-    """Whether ``aiterator()`` reads its result at once. Beyond one call there is no connection to go on over."""
-    for connection in connections.all():
-        standing = connections.settings[connection.alias]
-        never = bool(standing.get("DISABLE_SERVER_SIDE_CURSORS"))
-        connection.settings_dict = {**standing, "DISABLE_SERVER_SIDE_CURSORS": whole or never}

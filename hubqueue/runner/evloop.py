@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import Context
+from contextvars import Context, copy_context
 from threading import Thread
 from time import monotonic
 from typing import Any
@@ -50,6 +50,7 @@ class Evloop:
         self._runners: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._desks: Desks | None = None
+        self._context = copy_context()
         self._interrupting = False
         self._dismissed = False
         self._asked_at: float | None = None
@@ -71,7 +72,7 @@ class Evloop:
             batch.began_at = monotonic()
             self._in_flight[running.claimed.id] = running
             self._attempts[running.claimed.id] = attempt
-            loop.call_soon_threadsafe(self._start, attempt)
+            loop.call_soon_threadsafe(self._start, attempt, context=self._context)
 
     def heed(self, job_id: UUID) -> None:
         """An officer asked this job to stop, or it is lost: cancel its handler."""
@@ -140,6 +141,7 @@ class Evloop:
             self._loop.set_exception_handler(_tell)
             self._loop.set_default_executor(Aside(ASIDE, thread_name_prefix="aside"))
             self._desks = Desks(conf().async_connections, using=self._using)
+            self._loop.call_soon_threadsafe(_read_whole_results, context=self._context)
             Thread(target=self._turn, args=(self._loop,), name="event loop", daemon=True).start()
         return self._loop, self._desks
 
@@ -152,6 +154,7 @@ class Evloop:
                 log.error(
                     "event loop: %s in something that a handler started", type(raised).__name__
                 )
+        loop.close()
 
     def _make_task(
         self,
@@ -166,6 +169,16 @@ class Evloop:
         if owner is not None:
             self._owners[task] = owner
         return task
+
+
+def _read_whole_results() -> None:
+    """In this context, ``aiterator()`` reads its result at once: between two calls there is no connection that a
+    cursor of the server could live on. Django looks at the event loop's own handle, over which nothing is sent."""
+    for connection in connections.all():
+        connection.settings_dict = {
+            **connection.settings_dict,
+            "DISABLE_SERVER_SIDE_CURSORS": True,
+        }
 
 
 class Aside(ThreadPoolExecutor):

@@ -1,6 +1,6 @@
 """Handlers for tests. What the scripted ones do is a function the test gives, by a name."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -15,7 +15,10 @@ from hubqueue.api import Backoff, Done, JobContext, Result, handler
 
 Script = Callable[[JobContext], Result | None]
 
+AsyncScript = Callable[[JobContext], Awaitable[Result | None]]
+
 SCRIPTS: dict[str, Script] = {}
+ASYNC_SCRIPTS: dict[str, AsyncScript] = {}
 ABANDONED: dict[str, Callable[[JobContext], object]] = {}
 
 
@@ -29,6 +32,12 @@ def scripted(job: JobContext, *, script: str = "done") -> Result | None:
 def scripted_detached(job: JobContext, *, script: str = "done") -> Result | None:
     """Detached: the same."""
     return SCRIPTS.get(script, lambda job: None)(job)
+
+
+@handler("sample.scripted_async", detached=True, max_attempts=3)
+async def scripted_async(job: JobContext, *, script: str = "done") -> Result | None:
+    """On the event loop: the same."""
+    return await ASYNC_SCRIPTS[script](job)
 
 
 @scripted.on_abandon
