@@ -18,11 +18,11 @@ MINUTES = "0.1"
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
 
 
-def soak(*words: str) -> subprocess.CompletedProcess[str]:
+def soak(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "tests.faults.soak", MINUTES, *words],
         cwd=CHECKOUT,
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "TMPDIR": str(home)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -36,7 +36,7 @@ def test_a_soak_holds_tells_its_figures_and_names_the_invariant_that_is_broken_b
 ) -> None:
     lose_one = "DELETE FROM burden_effect WHERE name = (SELECT min(name) FROM burden_effect)"
     written = tmp_path / "figures.json"
-    ended = soak("--seed", "7", "--json", str(written), "--plant", lose_one)
+    ended = soak(tmp_path, "--seed", "7", "--json", str(written), "--plant", lose_one)
     assert "every invariant held" in ended.stdout, ended.stdout + ended.stderr
     figures = json.loads(written.read_text())
     assert figures["seed"] == 7

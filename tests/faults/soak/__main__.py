@@ -16,7 +16,7 @@ def main() -> int:
     given = parse(sys.argv[1:])
     seed = random.randrange(10**6) if given.seed is None else given.seed
     print(f"soak: seed {seed}", flush=True)
-    home = Path(tempfile.mkdtemp(prefix="hubqueue-soak-", dir="/tmp"))
+    home = Path(tempfile.mkdtemp(prefix="hubqueue-soak-"))
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.faults.soak.settings"
     os.environ["PROOF_DIR"] = str(home)
     from tests.faults.soak.books import Violated

@@ -13,7 +13,10 @@ from tests.faults.soak.field import PATIENT, Field
 # while its job ran alone, a handler that was stopped or cut off for longer than its timeout, and the load's own.
 EXPLAINED = {"connection_lost", "row_busy", "worker_died", "interrupted", "timeout"}
 SPENT = {"worker_died", "timeout", "doomed"}
-ONE_EFFECT = "('burden.plain', 'burden.grouped', 'burden.detached', 'burden.flaky', 'soak.doomed', 'soak.gil')"
+ONE_EFFECT = (
+    "('burden.plain', 'burden.grouped', 'burden.detached', 'burden.flaky',"
+    " 'soak.doomed', 'soak.gil', 'soak.patient')"
+)
 
 
 class Violated(Exception):

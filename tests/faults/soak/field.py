@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 SETTINGS = "tests.faults.soak.settings"
 TREES = 2
-MOST_CONNECTIONS = 90
+MOST_CONNECTIONS = 120
 PATIENT = 90.0
 
 

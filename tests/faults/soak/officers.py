@@ -13,13 +13,13 @@ from hubqueue.errors import MoveRefused
 from hubqueue.querysets import database_now
 from tests.faults.burden.handlers import plain
 from tests.faults.burden.tables import WANT
-from tests.faults.soak.extra.handlers import doomed, gil
+from tests.faults.soak.extra.handlers import doomed, gil, patient
 from tests.faults.soak.field import Field
 
 Fault = Callable[[Field, random.Random], None]
 WHO = {"actor": "soak", "reason": "the dice said so"}
 LONGEST_GIL = 10  # two leases, and more
-CANCELLED_KINDS = ["burden.plain", "burden.detached", "burden.flaky"]
+CANCELLED_KINDS = ["burden.plain", "burden.detached", "burden.flaky", "soak.patient"]
 
 
 def order_for_later(field: Field, dice: random.Random) -> None:
@@ -35,6 +35,12 @@ def order_dead_letters(field: Field, dice: random.Random) -> None:
     with transaction.atomic():
         for _ in range(3):
             doomed.enqueue(name=want(field, dice))
+
+
+def order_patience(field: Field, dice: random.Random) -> None:
+    with transaction.atomic():
+        for _ in range(10):
+            patient.enqueue(name=want(field, dice), seconds=dice.uniform(0, 4))
 
 
 def order_gil(field: Field, dice: random.Random) -> None:
@@ -144,6 +150,7 @@ def want(field: Field, dice: random.Random) -> str:
 VERBS: dict[Fault, int] = {
     order_for_later: 8,
     order_dead_letters: 3,
+    order_patience: 3,
     order_gil: 1,
     park: 8,
     release: 6,

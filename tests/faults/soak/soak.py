@@ -134,5 +134,12 @@ def end(field: Field) -> None:
             return False
 
     with books.invariant("Every job comes to its end."):
-        until(peace, timeout=END_WITHIN, message="the end of every job")
+        try:
+            until(peace, timeout=END_WITHIN)
+        except AssertionError:
+            left = field.hub.rows(
+                "SELECT id, kind, state, attempts, error_code, run_at FROM hubqueue_job"
+                " WHERE state NOT IN ('SUCCEEDED', 'CANCELLED') LIMIT 5"
+            )
+            raise AssertionError(f"{left} after {END_WITHIN:g} s") from None
     connection.close()

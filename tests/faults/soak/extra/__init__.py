@@ -1,1 +1,1 @@
-"""What the soak asks of a queue beside the common load: a schedule, dead letters, and a handler that holds the GIL."""
+"""What the soak asks beside the common load: a schedule, dead letters, handlers that wait or hold the GIL."""

@@ -1,6 +1,7 @@
 """The soak's own handlers. Their effects stand in the ledger of the common load."""
 
-from datetime import datetime
+import asyncio
+from datetime import datetime, timedelta
 from functools import partial
 
 from django.db import connection
@@ -10,6 +11,7 @@ from tests.faults.burden.handlers import MANY, SOON, began, do
 from tests.support.proof.handlers import HOLDING_THE_GIL
 
 DOOMED = "doomed"
+LONG = timedelta(seconds=30)
 
 
 @handler("soak.doomed", max_attempts=MANY, backoff=SOON)
@@ -24,11 +26,21 @@ def doomed(job: JobContext, *, name: str) -> Result | None:
     return None
 
 
-@handler("soak.gil", detached=True, max_attempts=MANY, backoff=SOON)
+@handler("soak.gil", detached=True, timeout=LONG, max_attempts=MANY, backoff=SOON)
 def gil(job: JobContext, *, name: str, seconds: int) -> Result:
     """Nothing else in its process runs meanwhile."""
     began(job)
     HOLDING_THE_GIL.sleep(seconds)
+    return Done({"by": job.claimed.fence}, record=partial(do, job, name))
+
+
+@handler("soak.patient", detached=True, timeout=LONG, max_attempts=MANY, backoff=SOON)
+async def patient(job: JobContext, *, name: str, seconds: float) -> Result:
+    """Many of these wait at once in one process."""
+    began(job)
+    await asyncio.sleep(seconds)
+    async with job.atransaction():
+        pass
     return Done({"by": job.claimed.fence}, record=partial(do, job, name))
 
 
