@@ -22,7 +22,8 @@ SELECT pid, coalesce(application_name, ''), coalesce(state, backend_type, ''),
     backend_xmin IS NOT NULL OR backend_xid IS NOT NULL
 FROM pg_stat_activity
 WHERE pid <> pg_backend_pid() AND (datname = current_database() OR datname IS NULL)
-    AND (xact_start IS NOT NULL OR backend_xmin IS NOT NULL) AND backend_type IS DISTINCT FROM 'autovacuum worker'
+    AND (xact_start IS NOT NULL OR backend_xmin IS NOT NULL) AND coalesce(backend_type, '') NOT IN (
+        'autovacuum worker', 'autovacuum launcher', 'logical replication launcher')
     AND (clock_timestamp() - xact_start > %(old)s::interval
         OR xact_start IS NULL AND greatest(age(backend_xmin), age(backend_xid)) > %(many)s)
 ORDER BY xact_start NULLS LAST LIMIT 3

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 from django.db import connections
 from django.test import override_settings
@@ -21,6 +22,7 @@ from hubqueue.models import Worker
 from hubqueue.querysets import database_now
 from hubqueue.registry import registry
 from tests.support.postgres import Cluster
+from tests.support.wait import until
 
 TABLES = "hubqueue_job, hubqueue_failure, hubqueue_worker, hubqueue_pause, hubqueue_leader, hubqueue_duty"
 ROLE = Cluster.user
@@ -30,23 +32,21 @@ PointAt = Callable[..., Any]
 @contextmanager
 def pointed_at(url: str, **entry: Any) -> Iterator[None]:
     """Django's default connection, in every thread, leads to ``url``; ``entry`` overrides DATABASES."""
-    settings, standing = connections.settings["default"], connections["default"]
-    connections.settings["default"] = deepcopy(settings) | {"USER": "", "PASSWORD": ""}
+    before, standing = connections.settings["default"], connections["default"]
+    connections.settings["default"] = deepcopy(before) | {"USER": "", "PASSWORD": ""}
     connections.settings["default"] |= database(url) | entry
     del connections["default"]
     try:
         yield
     finally:
         connections["default"].close()
-        connections.settings["default"] = settings
+        connections.settings["default"] = before
         connections["default"] = standing
 
 
 @contextmanager
 def hubqueue_settings(**given: Any) -> Iterator[None]:
     """Keys of ``HUBQUEUE`` inside the block."""
-    from django.conf import settings
-
     with override_settings(HUBQUEUE=settings.HUBQUEUE | given):
         conf.cache_clear()
         try:
@@ -115,10 +115,14 @@ def _in_force(session: "psycopg.Connection[Any]", name: str) -> str:
 
 
 def _reload(session: "psycopg.Connection[Any]", name: str, value: str) -> None:
-    from tests.support.wait import until
-
     session.execute("SELECT pg_reload_conf()")
     until(lambda: _in_force(session, name) == value, message=f"{name} = {value}")
+
+
+def alone(server: Cluster) -> None:
+    """Wait until sessions that were closed are gone from the server."""
+    asked = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+    until(lambda: server.execute(asked) == [(1,)], message="the end of other sessions")
 
 
 def found_by(look: Look, **patient: Any) -> dict[str, Finding]:

@@ -10,7 +10,7 @@ import pytest
 
 from hubqueue.doctor import Patient, Severity, examine, listening, pooler, reach, writable
 from hubqueue.doctor.finding import Finding
-from tests.doctor.conftest import found_by, hubqueue_settings, pointed_at
+from tests.doctor.conftest import alone, found_by, hubqueue_settings, pointed_at
 from tests.support.pgbouncer import PgBouncer, is_installed
 from tests.support.postgres import Cluster
 from tests.support.wait import until
@@ -105,6 +105,7 @@ def test_when_all_connections_are_taken_it_says_so(clinic: Cluster) -> None:
                 stack.enter_context(psycopg.connect(url))
         with pointed_at(url):
             said = found_by(reach.look)[UNREACHABLE]
+    alone(clinic)
     assert "connections are taken" in said.found
     assert "max_connections" in said.advice
 

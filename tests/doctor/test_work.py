@@ -86,14 +86,15 @@ def test_workers_of_older_code_are_named(clinic: Cluster, make_worker: MakeWorke
     assert KIND in found["workers_lack_kinds"].found
 
 
+@pytest.mark.parametrize(("scope", "value"), [("kind", KIND), ("queue", "default")])
 def test_work_that_is_late_is_told_unless_it_is_paused(
-    clinic: Cluster, make_worker: MakeWorker
+    clinic: Cluster, make_worker: MakeWorker, scope: str, value: str
 ) -> None:
     make_worker()
     make_job(run_at=now() - timedelta(minutes=30))
     said = found_by(work.look)["queue_late"]
     assert "30 min" in said.found
-    officers.pause("kind", KIND, actor="ada", reason="wrong list")
+    officers.pause(scope, value, actor="ada", reason="wrong list")
     assert not found_by(work.look)
 
 
