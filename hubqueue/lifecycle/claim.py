@@ -17,15 +17,16 @@ FULL_LOOK_SHARE = 30
 
 @dataclass(slots=True)
 class Lane:
-    """A queue as one worker serves it: how many of its jobs may run here (0 = any), which tenant was served last.
+    """A queue as one worker serves it: how many of its jobs may run here (0 = any), whose turn it is.
 
-    ``floors`` says per priority where the oldest due job was at the last claim: the next one looks no further
-    back, except now and then (``full_look_at``, on the process's clock), for jobs that were dated back.
+    ``turns`` is what the last claim answered: JSON text of the tenant served last of each priority. ``floors``
+    says per priority where the oldest due job was at the last claim: the next one looks no further back,
+    except now and then (``full_look_at``, on the process's clock), for jobs that were dated back.
     """
 
     queue: str
     cap: int
-    last_tenant: str = ""
+    turns: str = ""
     floors: dict[str, str] = field(default_factory=dict)
     full_look_at: float = 0.0
 
@@ -41,8 +42,8 @@ def claim(
 ) -> list[Claimed]:
     """Claim up to ``total`` due jobs of ``kinds``, up to ``rooms[i]`` of ``lanes[i]``, lanes in the order given.
 
-    Inside a lane: priority (strict), turns over tenants from ``lane.last_tenant`` on, then age. Remembers
-    the tenant served last in the lane. What is paused, and suspects, are passed over.
+    Inside a lane: priority (strict), turns over tenants from ``lane.turns`` on, then age. Remembers
+    the tenants served last in the lane. What is paused, and suspects, are passed over.
     """
     started = monotonic()
     full = {lane.queue for lane in lanes if started >= lane.full_look_at}
@@ -56,7 +57,7 @@ def claim(
                 list(rooms),
                 total,
                 list(kinds),
-                [lane.last_tenant for lane in lanes],
+                [lane.turns for lane in lanes],
                 json.dumps(floors),
             ],
         )
@@ -84,8 +85,8 @@ def claim_suspect(
     return found[0] if found else None
 
 
-def _remember(lane: Lane, turn: str, floors: str, *, full: bool) -> None:
-    lane.last_tenant = turn
+def _remember(lane: Lane, turns: str, floors: str, *, full: bool) -> None:
+    lane.turns = turns
     lane.floors = json.loads(floors) if full else lane.floors | json.loads(floors)
 
 

@@ -16,7 +16,7 @@ from hubqueue.errors import PayloadRefused
 from hubqueue.ids import uuid7s
 from hubqueue.lifecycle import ring
 from hubqueue.lifecycle.database import alias, connection
-from hubqueue.payload import check_storable, dump
+from hubqueue.payload import Json, check_storable, dump
 from hubqueue.signals import job_enqueued
 from hubqueue.states import State
 
@@ -134,12 +134,12 @@ class _Row(msgspec.Struct, omit_defaults=True):
 
 
 class _Stands(msgspec.Struct, array_like=True):
-    """A row that was there before, and serves the row ``asked`` for."""
+    """A row that was there before, and serves the row ``asked`` for. ``payload`` is None where it is the same."""
 
     asked: UUID
     id: UUID
     state: State
-    same_payload: bool
+    payload: Json
 
 
 _read_standing = msgspec.json.Decoder(list[_Stands]).decode
@@ -202,7 +202,9 @@ def _answer(request: Request, slot: _Slot, stands: _Stands | None, *, first: boo
     same_payload = request.payload == slot.request.payload
     if stands is None:
         return Enqueued(slot.id, Outcome.NEW if first else Outcome.COLLAPSED, same_payload)
-    return Enqueued(stands.id, _STANDING[stands.state], same_payload and stands.same_payload)
+    if stands.payload is not None:
+        same_payload = msgspec.json.decode(request.payload) == stands.payload
+    return Enqueued(stands.id, _STANDING[stands.state], same_payload)
 
 
 _STANDING = {

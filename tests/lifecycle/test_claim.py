@@ -135,6 +135,17 @@ def test_a_busy_more_urgent_level_does_not_send_the_next_one_back_to_its_start()
     assert seen == {*"abcdefghijklmnopqrst", "zz"}
 
 
+def test_an_urgent_job_in_between_takes_nobodys_turn() -> None:
+    for tenant in "abc":
+        fill(20, tenant, priority=5)
+    lane, served = Lane("default", 1), set()
+    for _ in range(5):
+        fill(1, "b")
+        assert [each.tenant for each in take(lane, 1)] == ["b"]
+        served |= {each.tenant for each in take(lane, 1)}
+    assert served == {"a", "b", "c"}
+
+
 def test_a_claim_uses_all_its_room_while_anything_is_due() -> None:
     fill(3, "a")
     fill(100, "b")

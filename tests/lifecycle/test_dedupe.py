@@ -54,6 +54,22 @@ def test_waiting_for_a_retry_keeps_the_retrys_moment_and_remembers_a_later_one(
     assert job.rerun_at == min([*later, *([rerun_at] if rerun_at else [])], default=None)
 
 
+def test_a_wake_up_that_the_retry_serves_anyway_takes_no_later_ones_place() -> None:
+    moment = now()
+    job = make_job(dedupe_key="k", attempts=1, run_at=moment + HOUR, rerun_at=moment)
+    again(run_at=moment + 2 * HOUR)
+    job.refresh_from_db()
+    assert (job.run_at, job.rerun_at) == (moment + HOUR, moment + 2 * HOUR)
+
+
+def test_each_request_of_a_call_is_told_whether_its_own_payload_stands() -> None:
+    make_job(dedupe_key="k", payload={"script": "one"})
+    ready = scripted.using(dedupe_key="k")
+    scripts = ["two", "one", "three", "one"]
+    answers = scripted.enqueue_many([ready.item(script=each) for each in scripts])
+    assert [each.same_payload for each in answers] == [each == "one" for each in scripts]
+
+
 def test_ten_wake_ups_in_an_outage_burn_no_attempt() -> None:
     job = make_job(dedupe_key="k", attempts=1, run_at=now() + HOUR)
     for _ in range(10):

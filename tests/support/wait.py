@@ -9,8 +9,14 @@ T = TypeVar("T")
 INTERVAL = 0.02
 
 
-def until(condition: Callable[[], T], *, timeout: float = 30, message: str = "") -> T:
-    """Ask every 20 ms and return the first true answer; fail after `timeout` seconds."""
+def until(
+    condition: Callable[[], T],
+    *,
+    timeout: float = 30,
+    message: str = "",
+    interval: float = INTERVAL,
+) -> T:
+    """Ask every ``interval`` seconds and return the first true answer; fail after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while True:
         answer = condition()
@@ -21,4 +27,4 @@ def until(condition: Callable[[], T], *, timeout: float = 30, message: str = "")
                 f"{message or 'the condition'} did not come true within {timeout:g} s, "
                 f"last answer {answer!r}"
             )
-        time.sleep(INTERVAL)
+        time.sleep(interval)

@@ -35,10 +35,11 @@ BEGIN
                 WHEN job.state = 'READY' AND job.attempts = 0 THEN least(job.run_at, excluded.run_at)
                 ELSE job.run_at
             END,
+            -- A wake-up that the waiting retry serves anyway takes no later one's place.
             rerun_at = CASE
                 WHEN job.state = 'RUNNING' THEN least(job.rerun_at, excluded.run_at)
                 WHEN job.state = 'READY' AND job.attempts > 0 AND excluded.run_at > job.run_at
-                    THEN least(job.rerun_at, excluded.run_at)
+                    THEN least(CASE WHEN job.rerun_at > job.run_at THEN job.rerun_at END, excluded.run_at)
                 ELSE job.rerun_at
             END
         RETURNING
@@ -47,7 +48,7 @@ BEGIN
     SELECT
         (SELECT array_agg(DISTINCT queue) FROM put WHERE state = 'READY' AND run_at <= moment),
         (
-            SELECT jsonb_agg(jsonb_build_array(given.id, put.id, put.state, put.payload = given.payload))
+            SELECT jsonb_agg(jsonb_build_array(given.id, put.id, put.state, nullif(put.payload, given.payload)))
             FROM put JOIN given USING (kind, dedupe_key)
             WHERE put.id <> given.id
         )

@@ -19,8 +19,8 @@ CREATE FUNCTION hubqueue_claimed(job hubqueue_job) RETURNS json LANGUAGE sql STA
 $$;
 
 -- Claims up to total due jobs for worker: lane by lane, priority by priority (strict), turns over tenants, then age.
--- rooms[i] bounds lanes[i]; turns[i] is the tenant that was served last there ('' = the installation's own work);
--- floors is what the last answer said: {lane: {priority: moment}}. Rows before a floor are not looked at, so that the
+-- rooms[i] bounds lanes[i]; turns[i] is {priority: tenant that was served last} there, as text ('' = nothing yet, the
+-- tenant '' is the installation's own work); floors is what the last answer said: {lane: {priority: moment}}. Rows before a floor are not looked at, so that the
 -- dead entries of what was claimed already are not walked again; without floors everything is looked at.
 -- The answer has a row per lane that gave something: its jobs in order, each as hubqueue_claimed has it, and what the
 -- caller is to pass next time. Every query below is bounded by the room left. The plans must not depend on how fresh
@@ -42,7 +42,7 @@ DECLARE
     seen jsonb;
     ring text[];
     stop text;
-    turn text;
+    turn jsonb;
     picked uuid[];
     more uuid[];
     taken int := 0;
@@ -64,7 +64,7 @@ BEGIN
         CONTINUE WHEN room <= 0 OR lane = ANY (shut_queues);
         picked := '{}';
         seen := '{}';
-        turn := turns[number];
+        turn := coalesce(nullif(turns[number], ''), '{}');
         known := ARRAY(SELECT jsonb_object_keys(floors -> lane)::int);
         level := -32769;
         LOOP
@@ -82,12 +82,13 @@ BEGIN
             floor := oldest;
             seen := seen || jsonb_build_object(level, oldest);
 
-            -- Every level goes on from where the lane stopped, else a busy level would send the next one back to
-            -- its own start for ever.
-            SELECT walk.ring, walk.stop INTO ring, stop
-            FROM hubqueue_turns(lane, level, turns[number], room, floor, moment, shut_tenants) AS walk;
+            -- Every level goes on from where it stopped itself, else one busy urgent tenant would send the others of
+            -- the next level back to the same start for ever.
+            SELECT walk.ring, walk.stop INTO ring, stop FROM hubqueue_turns(
+                lane, level, coalesce(turn ->> level::text, ''), room, floor, moment, shut_tenants
+            ) AS walk;
             IF cardinality(ring) > 0 THEN
-                turn := stop;
+                turn := turn || jsonb_build_object(level, stop);
                 SELECT coalesce(array_agg(due.id), '{}') INTO more
                 FROM unnest(ring) AS tenant, LATERAL (
                     SELECT j.id FROM hubqueue_job AS j
@@ -133,7 +134,7 @@ BEGIN
                 WHERE j.id = p.id
                 RETURNING j AS job, p.place
             )
-            SELECT lane, turn, seen, json_agg(hubqueue_claimed(moved.job) ORDER BY moved.place)
+            SELECT lane, turn::text, seen, json_agg(hubqueue_claimed(moved.job) ORDER BY moved.place)
             FROM moved HAVING count(*) > 0;
         taken := taken + cardinality(picked);
         EXIT WHEN taken >= total;

@@ -1,0 +1,40 @@
+"""Any story of any jobs, told by chance over two connections, is the one that the contract tells."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.model.machine import Lifecycle
+from tests.model.world import World
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
+
+BASE = settings(
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+    report_multiple_bugs=False,
+)
+
+
+@pytest.fixture
+def machine() -> Iterator[type[Lifecycle]]:
+    """The state machine over this test's database."""
+    with World() as world:
+        Lifecycle.world = world
+        yield Lifecycle
+
+
+def test_a_life_by_chance_is_the_one_the_contract_tells(machine: type[Lifecycle]) -> None:
+    run_state_machine_as_test(
+        machine, settings=settings(BASE, max_examples=60, stateful_step_count=30)
+    )
+
+
+@pytest.mark.slow
+def test_longer_lives_by_chance_are_the_ones_the_contract_tells(machine: type[Lifecycle]) -> None:
+    run_state_machine_as_test(
+        machine, settings=settings(BASE, max_examples=120, stateful_step_count=50)
+    )
