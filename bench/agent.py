@@ -50,15 +50,22 @@ class Agent:
         name = "enqueue_many" if hasattr(self.adapter, "enqueue_many") else "load"
         return _timed(lambda: self.call(name, kind, list(range(first, first + count))))
 
-    def flood(self, seconds: float) -> dict[str, Any]:
-        """One by one for so long, together with others: see ``bench/chorus.py``."""
+    def flood(self, seconds: float, slices: int) -> dict[str, float]:
+        """One by one for so long, together with others: see ``bench/chorus.py``.
+
+        Slices of time in turn without and with the doorbell, so that whatever else the machine does falls on
+        both: jobs a second of each.
+        """
         self._open(1)
         await_signal()
-        sent, began = 0, time.perf_counter()
-        while time.perf_counter() - began < seconds:
-            self._one_by_one("noop", [sent], 0)
-            sent += 1
-        return {"sent": sent, "seconds": time.perf_counter() - began}
+        sent, until = [0, 0], time.perf_counter()
+        for number in range(2 * slices):
+            until += seconds / (2 * slices)
+            self.call("silence", number % 2 == 0)
+            while time.perf_counter() < until:
+                self._one_by_one("noop", [sent[number % 2]], 0)
+                sent[number % 2] += 1
+        return {"silent": 2 * sent[0] / seconds, "rate": 2 * sent[1] / seconds}
 
     def worker(self, concurrency: int | None, processes: int) -> None:
         """Become the worker."""

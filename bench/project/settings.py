@@ -1,7 +1,6 @@
 """Settings of the benchmark's project: as the quickstart has them, on the database of one system."""
 
 import os
-from datetime import timedelta
 from typing import Any
 
 from config.database import database
@@ -20,9 +19,6 @@ DATABASES = {"default": database(os.environ["BENCH_DSN"])}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 HUBQUEUE: dict[str, Any] = {"QUEUES": ("default", "leads")}
-if os.environ.get("BENCH_SILENT"):
-    # Every ring falls into the quiet time after the last one, so there is none.
-    HUBQUEUE["BELL_QUIET"] = timedelta(days=3650)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

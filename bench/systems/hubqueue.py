@@ -1,5 +1,6 @@
 """hubqueue: `runworker` on `bench/project`."""
 
+import math
 import os
 import sys
 from typing import Any
@@ -15,6 +16,9 @@ from django.core.management import call_command  # noqa: E402
 
 from bench.project import handlers  # noqa: E402
 from hubqueue import officers  # noqa: E402
+from hubqueue.lifecycle import ring  # noqa: E402
+
+QUIET_TIME = ring._quiet_time
 
 # Ordered by time like the ids that the queue makes, and unique by the row's number.
 ORDERED_ID = (
@@ -52,6 +56,11 @@ def enqueue(kind: str, number: int) -> None:
 def enqueue_many(kind: str, numbers: list[int]) -> None:
     made = handlers.KINDS[kind]
     made.enqueue_many(made.item(number=number) for number in numbers)
+
+
+def silence(on: bool) -> None:
+    """Let every ring fall into the quiet time after the last one, so that there is none, or no more."""
+    ring._quiet_time = (lambda: math.inf) if on else QUIET_TIME
 
 
 def pause(kind: str) -> None:
