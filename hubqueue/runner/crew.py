@@ -35,6 +35,7 @@ class Child:
     stops_told: set[tuple[UUID, str]] = field(default_factory=set)
     blocked_by: UUID | None = None
     killed_for: set[UUID] = field(default_factory=set)
+    mute: bool = False
     ended_by_us: bool = False
 
     @property

@@ -28,6 +28,7 @@ UNTIL_IDLE_EVERY = timedelta(milliseconds=300)
 STOP_WITHIN = 5.0
 CRASH_PAUSE = 1.0
 SILENT_AFTER = 60.0
+MUTE_AFTER = 5.0
 
 
 class Supervisor:
@@ -185,15 +186,21 @@ class Supervisor:
         now = monotonic()
         for child in self.crew.children:
             late = {job_id for job_id, each in child.in_flight.items() if each.deadline < now}
-            if late and not child.killed_for:
-                child.killed_for = (
-                    {child.blocked_by} if child.blocked_by in child.in_flight else late
-                )
-                log.warning(
-                    "worker: %d handler(s) did not stop at their timeout, ending their child",
-                    len(child.killed_for),
-                )
-                self._kill(child)
+            if not late or child.killed_for or child.mute:
+                continue
+            if child.blocked_by in child.in_flight:
+                late = {child.blocked_by}
+            elif len(child.in_flight) > 1 and now - child.heard_at > MUTE_AFTER:
+                # One of them holds the interpreter's lock, and those that wait for it are late as well.
+                child.mute = True
+                log.warning("worker: a child has not said a word and is late, ending it")
+                child.popen.kill()
+                continue
+            child.killed_for = late
+            log.warning(
+                "worker: %d handler(s) did not stop at their timeout, ending their child", len(late)
+            )
+            self._kill(child)
 
     def _bury_the_dead(self) -> None:
         for child in [child for child in self.crew.children if child.popen.poll() is not None]:
