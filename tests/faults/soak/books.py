@@ -11,7 +11,14 @@ from tests.faults.soak.field import PATIENT, Field
 
 # Codes of failures that the faults account for, and of those that may cost an attempt: a process that was killed
 # while its job ran alone, a handler that was stopped or cut off for longer than its timeout, and the load's own.
-EXPLAINED = {"connection_lost", "row_busy", "worker_died", "interrupted", "timeout"}
+EXPLAINED = {
+    "connection_lost",
+    "row_busy",
+    "worker_died",
+    "interrupted",
+    "timeout",
+    "stop_requested",
+}
 SPENT = {"worker_died", "timeout", "doomed"}
 ONE_EFFECT = (
     "('burden.plain', 'burden.grouped', 'burden.detached', 'burden.flaky',"
