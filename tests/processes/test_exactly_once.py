@@ -1,155 +1,158 @@
-"""Two thousand transactional jobs under a rain of SIGKILLs: two thousand effects, none lost, none twice."""
+"""Thousands of transactional jobs under a rain of SIGKILLs, alone and grouped: each takes effect, and no one twice."""
 
 import os
 import random
 import time
 from collections import Counter
-from signal import SIGCONT, SIGKILL, SIGSTOP
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.support.hub import Hub
 from tests.support.postgres import Cluster
+from tests.support.reaper import Reaper
 from tests.support.wait import until
-from tests.support.workers import Child, WorkerTree, is_alive, is_stopped, send
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-JOBS = 2000
-KILLS = 110
-SUPERVISORS = 6
-FINISHED_BETWEEN_KILLS = 8
-TREES = 3
-OPTIONS = ["--processes", "2", "--threads", "8"]
-SECONDS = {"RESCUE_EVERY": 1}
+# What a kill explains. A second effect would have met the unique constraint.
+EXPLAINED = {
+    ("worker_died", ""),
+    ("interrupted", ""),
+    ("row_busy", ""),
+    ("connection_lost", ""),
+}
 
 
-class Reaper:
-    """Kills children that have handlers in flight, and now and then a supervisor above such children."""
-
-    def __init__(self, hub: Hub, dice: random.Random) -> None:
-        self.hub = hub
-        self.dice = dice
-        self.trees = [hub.start(*OPTIONS, seconds=SECONDS) for _ in range(TREES)]
-        self.hits: Counter[str] = Counter()
-        self.in_flight_at_kills = 0
-
-    @property
-    def kills(self) -> int:
-        return self.hits.total()
-
-    def kill_one(self) -> bool:
-        """Stop one process, look whether handlers are in flight below it, and kill it only then."""
-        tree = self.dice.choice(self.trees)
-        children = tree.children()
-        if not children:
-            return False
-        if self.hits["supervisor"] < SUPERVISORS * self.kills // KILLS:
-            return self._kill_supervisor(tree)
-        return self._kill_child(self.dice.choice(children))
-
-    def _kill_child(self, child: Child) -> bool:
-        if not stop([child.pid]):
-            return False
-        if hit := self._in_flight([child]):
-            send(child.pid, SIGKILL)
-            self.hits["solo" if child.solo else "child"] += 1
-            self.in_flight_at_kills += hit
-            return True
-        send(child.pid, SIGCONT)
-        return False
-
-    def _kill_supervisor(self, tree: WorkerTree) -> bool:
-        stopped = tree.freeze()
-        hit = self._in_flight(tree.children())
-        if hit:
-            send(tree.pid, SIGKILL)
-            self.hits["supervisor"] += 1
-            self.in_flight_at_kills += hit
-        tree.thaw([pid for pid in stopped if not hit or pid != tree.pid])
-        if hit:
-            self.trees[self.trees.index(tree)] = self.hub.start(*OPTIONS, seconds=SECONDS)
-        return bool(hit)
-
-    def _in_flight(self, children: list[Child]) -> int:
-        """How many attempts began in these (stopped) processes and are not settled."""
-        held = self.hub.rows(
-            "SELECT fence FROM hubqueue_job WHERE state = 'RUNNING' AND claimed_by = ANY (%s)",
-            [[child.worker for child in children]],
-        )
-        began = {line.split()[3] for line in self.hub.lines("attempts")}
-        return sum(str(row["fence"]) in began for row in held)
+def lone_seconds(dice: random.Random, number: int) -> float:
+    """Half of them last 0.2 to 2 s."""
+    return round(dice.uniform(0.2, 2), 3) if number % 2 else 0.0
 
 
-def stop(pids: list[int]) -> bool:
-    for pid in pids:
-        send(pid, SIGSTOP)
-    until(
-        lambda: all(is_stopped(pid) or not is_alive(pid) for pid in pids),
-        message="the processes' stop",
-    )
-    return all(is_alive(pid) for pid in pids)
+def grouped_seconds(dice: random.Random, number: int) -> float:
+    """Five share a commit, and after a kill each runs alone."""
+    return round(dice.uniform(0.1, 0.5), 3)
 
 
-def put_jobs(hub: Hub, dice: random.Random) -> list[str]:
-    """Half of them last 0.2 to 2 s; every fourth holds its own row."""
+def put_jobs(hub: Hub, dice: random.Random, kind: str, count: int, seconds: Any) -> list[str]:
+    """About every fourth holds its own row."""
     payloads: list[dict[str, Any]] = [
         {
             "name": f"job-{number:04}",
-            "seconds": round(dice.uniform(0.2, 2), 3) if number % 2 else 0.0,
-            "hold": number % 4 == 0,
+            "seconds": seconds(dice, number),
+            "hold": number % 4 == 0 or (number % 4 == 3 and dice.random() < 0.3),
         }
-        for number in range(JOBS)
+        for number in range(count)
     ]
-    payloads[3::4] = [each | {"hold": dice.random() < 0.3} for each in payloads[3::4]]
     dice.shuffle(payloads)
-    hub.put("proof.effect", payloads, max_attempts=1000)
+    hub.put(kind, payloads, max_attempts=1000)
     return sorted(each["name"] for each in payloads)
 
 
-def test_two_thousand_effects_through_a_hundred_kills(private_hub: Any) -> None:
+@pytest.mark.parametrize(
+    ("kind", "jobs", "kills", "threads", "seconds"),
+    [
+        ("proof.effect", 2000, 110, 8, lone_seconds),
+        ("proof.effect_grouped", 1000, 44, 2, grouped_seconds),
+    ],
+    ids=["one commit each", "grouped"],
+)
+def test_every_effect_once_through_a_rain_of_kills(
+    private_hub: Any,
+    kind: str,
+    jobs: int,
+    kills: int,
+    threads: int,
+    seconds: Callable[[random.Random, int], float],
+) -> None:
     seed = int(os.environ.get("PROOF_SEED", str(random.randrange(10**6))))
     print(f"PROOF_SEED={seed}")
     dice = random.Random(seed)
     with Cluster(settings={"max_connections": "250"}) as postgres:
         hub = private_hub(postgres.url())
-        names = put_jobs(hub, dice)
+        names = put_jobs(hub, dice, kind, jobs, seconds)
         began = time.monotonic()
-        reaper = Reaper(hub, dice)
+        options = ["--processes", "2", "--threads", str(threads)]
+        reaper = Reaper(hub, dice, *options, trees=3, supervisors=6 / 110)
         until(lambda: hub.states()["SUCCEEDED"] > 0, timeout=60, message="the first success")
-        finished = 0
-        while reaper.kills < KILLS:
-            wanted = min(finished + FINISHED_BETWEEN_KILLS, JOBS)
-            until(lambda: hub.states()["SUCCEEDED"] >= wanted, timeout=120)  # noqa: B023
-            until(reaper.kill_one, timeout=120, message="a process with handlers in flight")
-            finished = hub.states()["SUCCEEDED"]
-            assert finished < JOBS, f"all was done after {reaper.kills} kills"
+        reaper.rain(kills, jobs, finished_between=8)
         killed = time.monotonic() - began
         hub.all_reach("SUCCEEDED", within=300)
         report(hub, reaper, killed, time.monotonic() - began)
 
         assert hub.effects() == names
-        assert reaper.in_flight_at_kills >= reaper.kills >= 100
+        assert reaper.in_flight_at_kills >= reaper.kills >= kills
         codes = hub.rows("SELECT code, sqlstate FROM hubqueue_failure GROUP BY 1, 2 ORDER BY 1")
-        # A second effect would have met the unique constraint.
-        assert {(each["code"], each["sqlstate"]) for each in codes} <= {
-            ("worker_died", ""),
-            ("interrupted", ""),
-            ("row_busy", ""),
-            ("connection_lost", ""),
-        }
+        assert {(each["code"], each["sqlstate"]) for each in codes} <= EXPLAINED
         began_by_name = Counter(line.split()[0] for line in hub.lines("attempts"))
         assert sorted(began_by_name) == names
-        assert began_by_name.total() > JOBS
+        assert began_by_name.total() > jobs
+        assert (commits(hub) < jobs) == (kind == "proof.effect_grouped")
         for tree in reaper.trees:
             assert tree.interrupt() == 0
 
 
+HOWS = {
+    "swallow": ("database_error", "25P02"),
+    "defer": ("database_error", "23505"),
+    "late": ("timeout", ""),
+    "fail": ("exception", ""),
+}
+
+
+def test_groups_that_members_spoil_take_effect_once_each_through_kills(private_hub: Any) -> None:
+    """Errors swallowed, constraints deferred, hooks that fail, timeouts: each costs its own job an attempt only."""
+    seed = int(os.environ.get("PROOF_SEED", str(random.randrange(10**6))))
+    print(f"PROOF_SEED={seed}")
+    dice = random.Random(seed)
+    with Cluster(settings={"max_connections": "250"}) as postgres:
+        hub = private_hub(postgres.url())
+        hub.rows(
+            "CREATE TABLE proof_deferred (name text,"
+            " CONSTRAINT proof_deferred_once UNIQUE (name) DEFERRABLE INITIALLY DEFERRED)"
+        )
+        hows = [*HOWS] * 5 + ["hook"] * 60 + ["well"] * 220
+        dice.shuffle(hows)
+        names = [f"{number:03}-{how}" for number, how in enumerate(hows)]
+        payloads = [{"name": name, "how": how} for name, how in zip(names, hows, strict=True)]
+        hub.put("proof.mixed_grouped", payloads, max_attempts=1000)
+        reaper = Reaper(hub, dice, "--threads", "2", trees=2, supervisors=0.1)
+        reaper.rain(12, len(names), finished_between=5)
+        hub.all_reach("SUCCEEDED", within=300)
+
+        assert hub.effects() == names
+        assert commits(hub) < len(names)
+        hooked = hub.lines("hooked")
+        assert len(hooked) == len(set(hooked)) > 0  # a kill right after the commit loses its hook
+        assert set(hooked) <= {name for name in names if name.endswith("hook")}
+        for row in spent(hub):
+            own = {HOWS[row["how"]]} if row["how"] in HOWS else set()
+            # Who died alone has lost an attempt, and with it the one that spoils.
+            assert set(zip(row["codes"], row["states"], strict=True)) <= own | {("worker_died", "")}
+        met = {code for row in spent(hub) for code in zip(row["codes"], row["states"], strict=True)}
+        assert met >= set(HOWS.values())
+
+
+def spent(hub: Hub) -> list[dict[str, Any]]:
+    """Per job with spent attempts: how it behaves, and what they were spent on."""
+    return hub.rows(
+        "SELECT payload ->> 'how' AS how, array_agg(failure.code) AS codes, array_agg(failure.sqlstate) AS states"
+        " FROM hubqueue_failure AS failure JOIN hubqueue_job AS job ON job.id = failure.job_id"
+        " WHERE failure.spent GROUP BY job.id, 1"
+    )
+
+
+def commits(hub: Hub) -> int:
+    """How many transactions wrote the effects."""
+    return int(hub.rows("SELECT count(DISTINCT xmin::text) AS count FROM proof_effect")[0]["count"])
+
+
 def report(hub: Hub, reaper: Reaper, killed: float, took: float) -> None:
-    (most,) = hub.rows("SELECT max(attempts) AS spent FROM hubqueue_job")
+    (row,) = hub.rows("SELECT max(attempts) AS spent, count(*) AS jobs FROM hubqueue_job")
     runs = len(hub.lines("attempts"))
     print(
         f"{reaper.kills} kills {dict(reaper.hits)} in {killed:.0f} s hit {reaper.in_flight_at_kills} attempts;"
-        f" {JOBS} jobs took {runs} runs and {took:.0f} s, at most {most['spent']} attempts were spent on one"
+        f" {row['jobs']} jobs took {runs} runs in {commits(hub)} commits and {took:.0f} s,"
+        f" at most {row['spent']} attempts were spent on one"
     )

@@ -13,6 +13,7 @@ from tests.support.workers import WorkerTree
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 KINDS = ("proof.gated", "proof.gated_detached")
+GROUPED = "proof.gated_grouped"
 # What the zombie does first of all when it goes on, by the name of its job.
 DEEDS = {
     "succeeds": "write",
@@ -24,7 +25,8 @@ DEEDS = {
     "progresses": "progress write",
     "writes": "guarded",
 }
-BRISK = {"LEASE": 21, "RENEW_EVERY": 1, "RESCUE_EVERY": 1, "TRANSACTIONAL_TIMEOUT": 20}
+# Nobody waits for these timeouts: they are long, so that no attempt ends by its own while the test goes on.
+BRISK = {"LEASE": 121, "RENEW_EVERY": 1, "RESCUE_EVERY": 1, "TRANSACTIONAL_TIMEOUT": 120}
 SHORT_LEASE = {"LEASE": 4, "RENEW_EVERY": 1, "RESCUE_EVERY": 1, "TRANSACTIONAL_TIMEOUT": 3}
 
 
@@ -91,8 +93,43 @@ class Zombies:
         )
 
 
+class GroupedZombies(Zombies):
+    """The same with groups of two: the first of each has run, the last one is to do its deed.
+
+    Nobody sees their sessions, as behind a pooler: what they have open stays open, and only the fence is between.
+    """
+
+    def __init__(self, hub: Hub) -> None:
+        self.hub = hub
+        names = [f"grouped-{number:02}" for number in range(2 * len(DEEDS))]
+        ids = hub.put(GROUPED, [{"name": name} for name in names])
+        self.jobs = dict(zip(names, ids, strict=True))
+        self.tree = hub.ready("--threads", str(len(DEEDS)), seconds=BRISK)
+        firsts = until(lambda: self._begun(len(DEEDS)), timeout=PATIENT, message="each first")
+        for fence in firsts.values():
+            hub.let_go(fence, "write")
+        self.fences = until(
+            lambda: self._begun(2 * len(DEEDS)), timeout=PATIENT, message="each last"
+        )
+        lasts = [name for name in names if name not in firsts]
+        self.deeds = dict(zip(lasts, DEEDS.values(), strict=True))
+        self.workers = [child.worker for child in self.tree.children()]
+        self.stopped = self.tree.freeze()
+        hub.rows(
+            "UPDATE hubqueue_worker SET sessions_visible = false WHERE id = ANY (%s)",
+            [self.workers],
+        )
+
+    def _begun(self, count: int) -> dict[str, str] | None:
+        """Whose first attempt has begun, and its fence; once they are so many."""
+        begun = {
+            name: said[0].split()[2] for name in self.jobs if (said := self.hub.lines(f"{name}-1"))
+        }
+        return begun if len(begun) == count else None
+
+
 def pause_all() -> None:
-    for kind in KINDS:
+    for kind in [*KINDS, GROUPED]:
         officers.pause("kind", kind, actor="test", reason="nobody claims it again")
 
 
@@ -174,6 +211,21 @@ def test_a_zombie_changes_nothing_about_a_job_that_was(
         before = hub.image(job)
         zombies.act(name)
         assert hub.image(job) == before
+
+
+@pytest.mark.parametrize("arrange", [rescued, finished])
+def test_a_group_of_zombies_changes_nothing_about_jobs_that_were(
+    hub: Hub, arrange: Callable[[Hub, Zombies], None]
+) -> None:
+    zombies = GroupedZombies(hub)
+    arrange(hub, zombies)
+    zombies.thaw()
+    before = {job: hub.image(job) for job in zombies.jobs.values()}
+    for name in zombies.deeds:
+        zombies.act(name)
+        assert {job: hub.image(job) for job in zombies.jobs.values()} == before
+    assert zombies.tree.interrupt() == 0
+    assert {job: hub.image(job) for job in zombies.jobs.values()} == before
 
 
 def test_a_zombie_changes_nothing_while_the_second_attempt_runs(hub: Hub) -> None:

@@ -7,9 +7,11 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from hubqueue.api import Backoff, Dead, Done, JobContext, Park, Repeat, Result, Retry, handler
 from tests.support.proof.gates import has, read, say, wait_for
@@ -42,6 +44,47 @@ def effect(job: JobContext, *, name: str, seconds: float = 0.0, hold: bool = Fal
     write(name)
     if seconds:
         time.sleep(seconds)
+
+
+@handler("proof.effect_grouped", group=5, max_attempts=MANY, backoff=SOON)
+def effect_grouped(job: JobContext, *, name: str, seconds: float = 0.0, hold: bool = False) -> None:
+    """The same, in one commit with others of its kind."""
+    effect(job, name=name, seconds=seconds, hold=hold)
+
+
+@handler(
+    "proof.mixed_grouped", group=8, max_attempts=MANY, backoff=SOON, timeout=timedelta(seconds=2)
+)
+def mixed_grouped(job: JobContext, *, name: str, how: str) -> None:
+    """In one commit with others, some of whom spoil it at their first attempt, each in a way of its own."""
+    began(job, name)
+    write(name)
+    time.sleep(0.02)
+    if how == "hook":
+        transaction.on_commit(fail)
+        transaction.on_commit(partial(say, "hooked", name))
+    elif job.attempt == 1:
+        spoil(name, how)
+
+
+def spoil(name: str, how: str) -> None:
+    """What a handler may do to the transaction that it shares."""
+    match how:
+        case "swallow":
+            with connection.cursor() as cursor, suppress(DatabaseError):
+                cursor.execute("SELECT 1 / 0")
+        case "defer":
+            with connection.cursor() as cursor:
+                cursor.execute("INSERT INTO proof_deferred VALUES (%s), (%s)", [name, name])
+        case "late":
+            while True:
+                time.sleep(0.01)
+        case "fail":
+            fail()
+
+
+def fail() -> None:
+    raise RuntimeError("as asked")
 
 
 @handler("proof.nap", max_attempts=5, backoff=SOON)
@@ -100,6 +143,13 @@ def act(job: JobContext, name: str) -> Result | None:
 @handler("proof.gated", max_attempts=5, backoff=SOON)
 def gated(job: JobContext, *, name: str) -> Result | None:
     """Transactional: wait at the gate of this run (``go-`` and its fence), then do what is written there."""
+    began(job, name)
+    return act(job, name)
+
+
+@handler("proof.gated_grouped", group=2, max_attempts=5, backoff=SOON)
+def gated_grouped(job: JobContext, *, name: str) -> Result | None:
+    """In one commit with another: the same."""
     began(job, name)
     return act(job, name)
 
