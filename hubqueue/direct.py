@@ -1,6 +1,9 @@
 """Sessions outside Django and outside every pool: for LISTEN and for the leader's lock."""
 
+import os
+import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -53,3 +56,16 @@ def is_pooled(session: "psycopg.Connection[Any]") -> bool:
     """
     row = session.execute("SELECT pg_backend_pid()").fetchone()
     return row is None or bool(row[0] != session.info.backend_pid)
+
+
+def sever(session: "psycopg.Connection[Any] | None", *, cancel: bool = False) -> None:
+    """End whatever waits on this session, from another thread. With ``cancel`` tell the server first."""
+    if session is None or session.closed:
+        return
+    if cancel:
+        with suppress(Exception):
+            session.cancel_safe(timeout=0.3)
+    with suppress(OSError, psycopg.Error):
+        end = socket.socket(fileno=os.dup(session.fileno()))
+        with end:
+            end.shutdown(socket.SHUT_RDWR)

@@ -32,10 +32,20 @@ class UnknownAnswer(HubqueueError, TypeError):
     code = "unknown_answer"
 
 
-class RowBusy(HubqueueError):
+class Unsettled(HubqueueError):
+    """The end of an attempt cannot be stored just now, and that is nobody's failure; ``code`` says why."""
+
+
+class RowBusy(Unsettled):
     """The job's row stayed locked by somebody's open transaction for longer than the attempt may wait."""
 
     code = "row_busy"
+
+
+class NoRoom(Unsettled):
+    """The server has no room (disk, memory) for the end of an attempt."""
+
+    code = "no_room"
 
 
 class HeldNothing(HubqueueError):
@@ -48,6 +58,12 @@ class TransactionLeftOpen(HubqueueError):
     """A handler ended inside a transaction that it had begun by itself: nothing after it would be committed."""
 
     code = "transaction_left_open"
+
+
+class Unanswered(HubqueueError):
+    """The handler's time was up while it waited for a database that did not answer: that is not its failure."""
+
+    code = "connection_lost"
 
 
 class StopRequested(HubqueueError):

@@ -6,7 +6,7 @@ from datetime import timedelta
 from django.db import DatabaseError, connections
 
 from hubqueue.conf import conf
-from hubqueue.errors import LeaseLost, RowBusy, TransactionLeftOpen
+from hubqueue.errors import LeaseLost, TransactionLeftOpen, Unsettled
 from hubqueue.lifecycle.connections import is_connection_loss, is_left_open
 from hubqueue.lifecycle.context import JobContext
 from hubqueue.lifecycle.owed import Owed, store
@@ -33,7 +33,7 @@ def perform(
     """Run, then settle together with ``Done.record``. What the handler raises passes through.
 
     The work was done outside the database, so its completion is not given up for a database that is away
-    or a row that is busy: ``Unstored`` carries what is owed.
+    or full, or a row that is busy: ``Unstored`` carries what is owed.
     """
     nested = connections[job.using].in_atomic_block
     answer = invoke()
@@ -45,8 +45,8 @@ def perform(
         return store(owed, patience=conf().settle_grace)
     except LeaseLost:
         raise
-    except RowBusy as busy:
-        raise Unstored(owed) from busy
+    except Unsettled as why:
+        raise Unstored(owed) from why
     except DatabaseError as raised:
         if is_connection_loss(raised, job.using):
             raise Unstored(_in_doubt(owed)) from raised

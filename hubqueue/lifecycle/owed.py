@@ -6,11 +6,12 @@ from datetime import timedelta
 
 from django.db import transaction
 
-from hubqueue.errors import LeaseLost, RowBusy
+from hubqueue.errors import LeaseLost, Unsettled
 from hubqueue.lifecycle.connections import begin, discard, is_connection_loss
 from hubqueue.lifecycle.failure import broken_by
 from hubqueue.lifecycle.guard import ROW_BUSY, Claimed, hold
 from hubqueue.lifecycle.read_back import read_back
+from hubqueue.lifecycle.room import room
 from hubqueue.lifecycle.settle import Abandon, Settled, Verdict, retry, settle_within
 
 SHORT = timedelta(milliseconds=200)
@@ -39,7 +40,7 @@ def pay(owed: Owed, *, patience: timedelta = SHORT) -> Settled | Owed | None:
         return store(owed, patience=patience)
     except LeaseLost:
         return read_back(owed.claimed, using=owed.using) if owed.in_doubt else None
-    except RowBusy:
+    except Unsettled:
         return owed
     except Exception as raised:
         if is_connection_loss(raised, owed.using):
@@ -52,7 +53,7 @@ def pay(owed: Owed, *, patience: timedelta = SHORT) -> Settled | Owed | None:
 
 def store(owed: Owed, *, patience: timedelta) -> Settled:
     """The settle with what belongs in its transaction. Raises what it meets; then nothing was written."""
-    with transaction.atomic(using=owed.using):
+    with room(), transaction.atomic(using=owed.using):
         if owed.record is not None:
             hold(owed.claimed, using=owed.using)
             owed.record()

@@ -7,11 +7,12 @@ from time import monotonic
 from uuid import UUID
 
 from hubqueue.conf import conf
-from hubqueue.errors import LeaseLost, RowBusy
+from hubqueue.errors import LeaseLost, Unsettled
 from hubqueue.lifecycle import settle as verdicts
 from hubqueue.lifecycle.database import connection, interval
 from hubqueue.lifecycle.failure import Broken
 from hubqueue.lifecycle.guard import Claimed, claimed_from
+from hubqueue.lifecycle.room import room
 from hubqueue.lifecycle.settle import Settled, Verdict, settle
 from hubqueue.lifecycle.sql import sql
 from hubqueue.lifecycle.work import Work, abandon_of, exhausted
@@ -42,7 +43,7 @@ def rescue(
 
     ``in_flight`` are the jobs it had started, None when nobody knows. These become suspects, unspent, unless
     the worker ran ``alone``: then the death spends the attempt. ``timed_out`` are those it was ended for.
-    Rows that are locked just now are left to the next sweep.
+    Rows that are locked just now, or that the server has no room to change, are left to the next sweep.
     """
     rescued = []
     now = database_now(using)
@@ -55,10 +56,15 @@ def rescue(
             claimed, work, started=started, alone=alone, timed_out=job.id in timed_out, now=now
         )
         try:
-            settled = settle(
-                claimed, verdict, using=using, abandon=abandon_of(work, using=using), patience=SHORT
-            )
-        except (LeaseLost, RowBusy):
+            with room():
+                settled = settle(
+                    claimed,
+                    verdict,
+                    using=using,
+                    abandon=abandon_of(work, using=using),
+                    patience=SHORT,
+                )
+        except (LeaseLost, Unsettled):
             continue
         rescued.append(settled)
         job_rescued.send_robust(
@@ -108,7 +114,8 @@ class Sweep:
     session must be missing. ``calm`` is how long the server and our own session must have been up before
     anything is taken from anybody: after an outage the living renew first. ``quiet`` is how long the lease
     must not have been renewed for a missing session to mean anything: a child that cannot connect, because a
-    handler holds the interpreter's lock, lives as long as its supervisor renews for it.
+    handler holds the interpreter's lock, lives as long as its supervisor renews for it. ``may_take`` is
+    asked after each look, which may have been held up by what held up everybody's renewals: then nothing is taken.
     """
 
     using: str
@@ -116,15 +123,20 @@ class Sweep:
     calm: timedelta
     find_work: FindWork = field(default=lambda kind: None)
     quiet: timedelta = timedelta(0)
+    may_take: Callable[[], bool] = field(default=lambda: True)
     _missing_since: dict[UUID, tuple[float, datetime | None]] = field(default_factory=dict)
 
     def once(self) -> list[Settled]:
         """One look. Answers what was rescued."""
+        suspected = self._suspected()
+        if not self.may_take():
+            return []
         now = monotonic()
         silent: dict[UUID, tuple[float, datetime | None]] = {}
         rescued: list[Settled] = []
-        for worker, lease_passed, no_session, solo, lease, not_renewed in self._suspected():
+        for worker, lease_passed, no_session, solo, lease, not_renewed in suspected:
             if lease_passed:
+                self._end_transactions(worker)
                 rescued += self._take(worker, "lease", solo)
             elif no_session:
                 since, renewed = self._missing_since.get(worker, (now, lease))
@@ -135,6 +147,10 @@ class Sweep:
                     rescued += self._take(worker, "session", solo)
         self._missing_since = silent
         return rescued
+
+    def _end_transactions(self, worker: UUID) -> None:
+        with connection(self.using).cursor() as cursor:
+            cursor.execute(sql("end_transactions"), {"worker": worker})
 
     def _suspected(self) -> list[tuple[UUID, bool, bool, bool, datetime | None, bool]]:
         with connection(self.using).cursor() as cursor:

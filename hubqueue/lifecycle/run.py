@@ -12,10 +12,12 @@ from hubqueue.conf import conf
 from hubqueue.errors import (
     Interrupted,
     LeaseLost,
+    NoRoom,
     PayloadRefused,
-    RowBusy,
     StopRequested,
+    Unanswered,
     UnknownAnswer,
+    Unsettled,
 )
 from hubqueue.lifecycle import detached, transactional
 from hubqueue.lifecycle import settle as verdicts
@@ -30,6 +32,7 @@ from hubqueue.payload import clean
 from hubqueue.results import Dead, Done, Park, Repeat, Result, Retry
 
 ANSWERS: tuple[type, ...] = (type(None), Done, Repeat, Retry, Dead, Park)
+AFTER_NO_ROOM = timedelta(seconds=5)
 Call = Callable[[Callable[[], Result | None]], Result | None]
 
 
@@ -99,17 +102,18 @@ def run(attempt: Attempt) -> Settled | Owed | None:
     except detached.Unstored as unstored:
         _let_go(attempt)
         return unstored.owed
-    except RowBusy:
+    except Unsettled as why:
+        after = policy.spread(AFTER_NO_ROOM) if isinstance(why, NoRoom) else None
         return Owed(
             attempt.claimed,
-            verdicts.hand_back(RowBusy.code),
+            verdicts.hand_back(why.code, after=after),
             attempt.using,
             abandon_of(attempt.work, using=attempt.using),
         )
     except BaseException as raised:
         verdict = _verdict_on(attempt, raised)
         if (
-            isinstance(raised, Interrupted)
+            isinstance(raised, Interrupted | Unanswered)
             or is_connection_loss(raised, attempt.using)
             or is_left_open(attempt.using)
         ):
@@ -169,7 +173,7 @@ def judge(attempt: Attempt, answer: Result | None) -> Verdict:
 def _verdict_on(attempt: Attempt, raised: BaseException) -> Verdict:
     if type(raised) is Interrupted:
         return verdicts.hand_back("interrupted")
-    if is_connection_loss(raised, attempt.using):
+    if isinstance(raised, Unanswered) or is_connection_loss(raised, attempt.using):
         return verdicts.hand_back("connection_lost", after=_moment())
     if isinstance(raised, StopRequested) and attempt.watch.stop is not None:
         return verdicts.hand_back(StopRequested.code)

@@ -12,6 +12,7 @@ from hubqueue.errors import TransactionLeftOpen
 from hubqueue.lifecycle.connections import is_connection_loss
 from hubqueue.lifecycle.context import JobContext
 from hubqueue.lifecycle.failure import broken_by
+from hubqueue.lifecycle.room import room
 from hubqueue.lifecycle.settle import Abandon, Settled, Verdict, settle_within
 from hubqueue.results import Done, Result
 
@@ -48,17 +49,21 @@ def perform(
                 answer.record()
             verdict = judge(answer)
             left = max(timedelta(0), limit - timedelta(seconds=monotonic() - started))
-            (settled,) = settle_within(
-                [(job.claimed, verdict)],
-                using=job.using,
-                abandon=abandon,
-                patience=left + conf().settle_grace,
-            )
+            with room():
+                (settled,) = settle_within(
+                    [(job.claimed, verdict)],
+                    using=job.using,
+                    abandon=abandon,
+                    patience=left + conf().settle_grace,
+                )
             shield_hooks(job.using, since=hooks_before)
             committing = True
     except DatabaseError as raised:
         if committing and not committed and is_connection_loss(raised, job.using):
             raise InDoubt from raised
+        if committing and not committed:
+            with room():
+                raise
         raise
     if not committed and not nested:
         raise TransactionLeftOpen("a handler leaves every atomic() block that it enters")

@@ -47,4 +47,5 @@ class Deadlines:
                     self._changed.wait(left)
                     continue
                 heapq.heappop(self._waiting)
-            latch.fire(TimedOut)
+            # By itself: a server that does not answer lets each of them wait.
+            Thread(target=latch.fire, args=[TimedOut], daemon=True).start()

@@ -7,14 +7,20 @@ closed nothing can be set any more, and what was set and not delivered is taken 
 import ctypes
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Lock, get_ident
+from threading import Event, Lock, get_ident
+from time import monotonic
 from typing import Any, TypeVar
 
 from django.db import connections
+from psycopg.pq import TransactionStatus
 
-from hubqueue.errors import Interrupted
+from hubqueue.direct import sever
+from hubqueue.errors import Interrupted, Unanswered
 
 R = TypeVar("R")
+
+CANCEL_WITHIN = 2.0
+ANSWERED_WITHIN = 1.0
 
 _set_async_exc = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _set_async_exc.argtypes = [ctypes.c_ulong, ctypes.py_object]
@@ -29,9 +35,13 @@ class Latch:
         self._fired: type[Interrupted] | None = None
         self._thread = 0
         self._sessions: list[Any] = []
+        self._cancelling = False
+        self._cancelled = Event()
+        self._unanswered = False
 
     def call(self, invoke: Callable[[], R]) -> R:
-        """Call the handler in this thread. Raises what ``fire`` was given when it fired, whatever the handler did."""
+        """Call the handler in this thread. Raises what ``fire`` was given when it fired, whatever the handler did;
+        ``Unanswered`` when it was waiting then for a database that did not even take a cancel."""
         self._sessions = [connections[alias] for alias in connections]
         raised: BaseException | None = None
         answer: R | None = None
@@ -49,6 +59,10 @@ class Latch:
         # Once more: the interrupt may have been delivered inside the first closing.
         self._close()
         if self._fired is not None:
+            if self._cancelling:
+                self._cancelled.wait(2 * CANCEL_WITHIN)
+            if self._unanswered:
+                raise Unanswered("the handler's time was up while the database did not answer")
             raise raised if type(raised) is self._fired else self._fired()
         if raised is not None:
             raise raised
@@ -76,8 +90,14 @@ class Latch:
             self._fired = reason
             # Read now: once the handler ends, the same wrappers settle over fresh connections.
             held = [session.connection for session in self._sessions if session.connection]
+            waiting = [each for each in held if _waits(each)]
+            self._cancelling = bool(waiting) and get_ident() != self._thread
             _set_async_exc(self._thread, reason)
-        self._cancel_statements(held)
+        try:
+            for connection in held:
+                self._cancel(connection, waited=connection in waiting)
+        finally:
+            self._cancelled.set()
         return True
 
     def _close(self) -> None:
@@ -86,9 +106,18 @@ class Latch:
             if self._fired is not None:
                 _set_async_exc(self._thread, ctypes.py_object())
 
-    def _cancel_statements(self, held: list[Any]) -> None:
-        """These connections are discarded after the latch fired, so a late cancel hits nobody else."""
-        for connection in held:
-            if not connection.closed:
-                with suppress(Exception):
-                    connection.cancel_safe(timeout=2)
+    def _cancel(self, connection: Any, *, waited: bool) -> None:
+        """The connection is discarded after the latch fired, so a late cancel hits nobody else."""
+        if connection.closed:
+            return
+        asked = monotonic()
+        with suppress(Exception):
+            connection.cancel_safe(timeout=CANCEL_WITHIN)
+        if waited and monotonic() - asked > ANSWERED_WITHIN:
+            self._unanswered = True
+            if not self.closed and _waits(connection):
+                sever(connection)
+
+
+def _waits(connection: Any) -> bool:
+    return bool(connection.info.transaction_status == TransactionStatus.ACTIVE)

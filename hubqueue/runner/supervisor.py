@@ -5,6 +5,7 @@ import selectors
 import signal
 import socket
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from time import monotonic
 from typing import Any
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 LOOK_EVERY = 0.25
 UNTIL_IDLE_EVERY = timedelta(milliseconds=300)
 STOP_WITHIN = 5.0
+ANSWERS_WITHIN = 2.0
 CRASH_PAUSE = 1.0
 SILENT_AFTER = 60.0
 MUTE_AFTER = 5.0
@@ -188,6 +190,8 @@ class Supervisor:
             late = {job_id for job_id, each in child.in_flight.items() if each.deadline < now}
             if not late or child.killed_for or child.mute:
                 continue
+            if self._waits_for_the_database(child, late):
+                continue
             if child.blocked_by in child.in_flight:
                 late = {child.blocked_by}
             elif len(child.in_flight) > 1 and now - child.heard_at > MUTE_AFTER:
@@ -201,6 +205,20 @@ class Supervisor:
                 "worker: %d handler(s) did not stop at their timeout, ending their child", len(late)
             )
             self._kill(child)
+
+    def _waits_for_the_database(self, child: Child, late: set[UUID]) -> bool:
+        """Who is late because the database does not answer is not to blame: once it does, there is time again."""
+        first = min(child.in_flight[job_id].deadline for job_id in late)
+        if self.heartbeat.succeeded_at < first:
+            self.heartbeat.hurry()
+            return True
+        if self.heartbeat.succeeded_at - first < ANSWERS_WITHIN:
+            return False
+        for job_id in late:
+            child.in_flight[job_id] = replace(
+                child.in_flight[job_id], deadline=monotonic() + STOP_WITHIN
+            )
+        return True
 
     def _bury_the_dead(self) -> None:
         for child in [child for child in self.crew.children if child.popen.poll() is not None]:

@@ -39,7 +39,6 @@ class Sweeper:
     ) -> None:
         self._queues = list(queues)
         self._using = using
-        self._steady = steady
         self._deaths: SimpleQueue[Death] = SimpleQueue()
         self._sweep = Sweep(
             using,
@@ -48,6 +47,7 @@ class Sweeper:
             find_work=registry.find,
             # Longer than a living supervisor can go without renewing: its rounds are jittered by a tenth.
             quiet=conf().renew_every * 1.1 + SLACK,
+            may_take=lambda: steady() > conf().renew_every.total_seconds(),
         )
         self.suspects_due = 0
         self.idle = False
@@ -61,8 +61,7 @@ class Sweeper:
     def sweep(self) -> None:
         """Reap, rescue, and see whether suspects wait."""
         self._reap()
-        if self._steady() > conf().renew_every.total_seconds():
-            self._sweep.once()
+        self._sweep.once()
         due = (
             Job.objects.using(self._using)
             .due()

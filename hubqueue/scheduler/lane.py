@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from hubqueue.direct import sever
 from hubqueue.lifecycle.database import connection
 from hubqueue.scheduler.errors import Overran, StillRunning, Stopped
-from hubqueue.scheduler.sessions import sever
 
 T = TypeVar("T")
 

@@ -9,9 +9,9 @@ from enum import StrEnum
 
 import psycopg
 
-from hubqueue.direct import Raw, is_pooled, open_session
+from hubqueue.direct import Raw, is_pooled, open_session, sever
 from hubqueue.models import Job
-from hubqueue.scheduler.sessions import APPLICATION, SET, Deadline, limits, milliseconds, sever
+from hubqueue.scheduler.sessions import APPLICATION, SET, Deadline, limits, milliseconds
 
 SHORTEST_IDLE = timedelta(seconds=1)
 

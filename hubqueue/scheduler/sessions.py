@@ -5,23 +5,19 @@ connection (``connect_timeout``), unacknowledged bytes (TCP user timeout), and b
 never comes although the network says all is well.
 """
 
-import os
-import socket
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-import psycopg
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from psycopg.conninfo import conninfo_to_dict
 
 from hubqueue.conf import conf
-from hubqueue.direct import BOUNDS, Raw
+from hubqueue.direct import BOUNDS, Raw, sever
 from hubqueue.lifecycle.database import alias
 
 APPLICATION = "hubqueue-scheduler"
@@ -94,19 +90,6 @@ def wait_no_longer(length: timedelta, *, using: str) -> None:
 
 
 SET = "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given (name, value)"
-
-
-def sever(raw: Raw | None, *, cancel: bool = False) -> None:
-    """End whatever waits on this connection, from another thread. With ``cancel`` tell the server first."""
-    if raw is None or raw.closed:
-        return
-    if cancel:
-        with suppress(Exception):
-            raw.cancel_safe(timeout=0.3)
-    with suppress(OSError, psycopg.Error):
-        end = socket.socket(fileno=os.dup(raw.fileno()))
-        with end:
-            end.shutdown(socket.SHUT_RDWR)
 
 
 class Deadline:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.far import Far
 from tests.faults.site import Site
 from tests.support.hub import Hub
 from tests.support.postgres import Cluster
@@ -66,3 +67,22 @@ def site(fresh_hub: Callable[[], Hub], standing_sites: list[Site]) -> Site:
     standing.sound = False
     standing.ready()
     return standing
+
+
+@pytest.fixture(scope="module")
+def standing_far() -> Iterator[list[Far]]:
+    kept: list[Far] = []
+    yield kept
+    for each in kept:
+        each.close()
+
+
+@pytest.fixture
+def far(fresh_hub: Callable[[], Hub], postgres: Cluster, standing_far: list[Far]) -> Far:
+    """It stands over the faults of one file; a test that ends without a check costs a new one."""
+    if not standing_far or not standing_far[-1].site.sound:
+        while standing_far:
+            standing_far.pop().close()
+        standing_far.append(Far(fresh_hub(), postgres))
+    standing_far[-1].site.sound = False
+    return standing_far[-1]

@@ -1,55 +1,16 @@
 """The network cuts connections at the worst of moments, again and again, under load: nothing is lost, done twice or
 guessed, and nobody pays for it."""
 
-from collections.abc import Callable, Iterator
-
 import pytest
 
-from tests.faults.site import Site
-from tests.support.hub import Hub
+from tests.faults.far import Far
 from tests.support.link import When
-from tests.support.postgres import Cluster
-from tests.support.proxy import COMMIT, Proxy
+from tests.support.proxy import COMMIT
 from tests.support.wait import until
 
 CUTS = 50
 # What a lost connection explains; none of them is spent.
 LOST = {"connection_lost", "row_busy"}
-
-
-class Far:
-    """A queue at work whose workers reach PostgreSQL through a proxy, and whose enqueuers need none."""
-
-    def __init__(self, hub: Hub, postgres: Cluster) -> None:
-        self.proxy = Proxy(postgres.port).__enter__()
-        name = hub.url.partition("?")[0].rpartition("/")[2]
-        url = f"postgres://{postgres.user}@127.0.0.1:{self.proxy.port}/{name}"
-        self.site = Site(hub, DATABASE_URL=url)
-        self.site.ready()
-        self.pids = self.site.trees[0].pids()
-
-    def close(self) -> None:
-        self.site.close()
-        self.proxy.__exit__(None, None, None)
-
-
-@pytest.fixture(scope="module")
-def standing() -> Iterator[list[Far]]:
-    kept: list[Far] = []
-    yield kept
-    for each in kept:
-        each.close()
-
-
-@pytest.fixture
-def far(fresh_hub: Callable[[], Hub], postgres: Cluster, standing: list[Far]) -> Far:
-    """It stands over all cuts of this file; a test that ends without a check costs a new one."""
-    if not standing or not standing[-1].site.sound:
-        while standing:
-            standing.pop().close()
-        standing.append(Far(fresh_hub(), postgres))
-    standing[-1].site.sound = False
-    return standing[-1]
 
 
 def cut(far: Far, words: str, when: When, times: int, *, spare: int = 1) -> None:
