@@ -21,10 +21,11 @@ class Heartbeat:
         if not workers:
             return
         renewed = renew(workers, lease=conf().lease, using=self._using)
+        # A child that registered meanwhile is the next round's: we do not ask what it holds.
         with self._crew.lock:
-            children = [child for child in self._crew.children if child.registered]
+            children = [child for child in self._crew.children if child.worker in workers]
         for child in children:
-            if child.worker not in renewed and child.worker in workers:
+            if child.worker not in renewed:
                 child.wire.send({"register": True})
         shares = self._crew.take_shares()
         written = store_progress(shares, using=self._using)

@@ -1,0 +1,50 @@
+"""What a renewal round tells the children about their jobs."""
+
+from datetime import timedelta
+from time import monotonic
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from hubqueue.runner import heartbeat as rounds
+from hubqueue.runner.crew import Child, Crew, InFlight
+from hubqueue.runner.heartbeat import Heartbeat
+from hubqueue.states import State
+from tests.support.rows import make_job
+
+
+class Wire:
+    """Remembers what was sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, Any]] = []
+
+    def send(self, message: dict[str, Any]) -> None:
+        self.sent.append(message)
+
+
+def child(worker: UUID, fence: int) -> tuple[Child, Wire]:
+    wire = Wire()
+    job = make_job(State.RUNNING, claimed_by=worker)
+    made = Child(worker, 0, "worker", None, wire, registered=True)  # type: ignore[arg-type]
+    made.in_flight[job.pk] = InFlight(fence, monotonic() + 60)
+    return made, wire
+
+
+@pytest.mark.django_db
+def test_a_child_that_registers_during_a_round_is_not_told_that_its_jobs_are_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    crew = Crew()
+    (old, told_old), (new, told_new) = child(uuid4(), 8), child(uuid4(), 7)
+    crew.children.append(old)
+
+    def renew(workers: list[UUID], *, lease: timedelta, using: str) -> set[UUID]:
+        crew.children.append(new)
+        return set(workers)
+
+    monkeypatch.setattr(rounds, "renew", renew)
+    Heartbeat(crew, using="default").beat()
+    assert told_new.sent == []
+    assert [list(each) for each in told_old.sent] == [["lost"]]
