@@ -32,10 +32,10 @@ def test_a_handler_that_hangs_times_out_and_its_slots_come_back(hub: Hub, how: s
     for job in jobs:
         row = hub.reaches(job, "DEAD", within=120)
         assert (row["attempts"], row["error_code"]) == (1, "timeout")
-        *before, last = hub.failures(job)
+        *earlier, last = hub.failures(job)
         assert last == (1, True, "timeout")
         # While one holds the interpreter's lock nobody can tell which, until each has run alone.
-        assert set(before) <= ({(1, False, "worker_died")} if how in HOLDING_THE_GIL else set())
+        assert set(earlier) <= ({(1, False, "worker_died")} if how in HOLDING_THE_GIL else set())
     assert hub.effects() == []
     normal_jobs_run(hub)
     stayed = before == {child.pid for child in worker.regular()}
