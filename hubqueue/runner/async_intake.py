@@ -6,6 +6,7 @@ from uuid import UUID
 
 from hubqueue.lifecycle.claim import Lane, claim
 from hubqueue.lifecycle.guard import Claimed
+from hubqueue.runner.evloop import Evloop
 from hubqueue.runner.hands import Batch
 from hubqueue.runner.pace import Pace
 
@@ -24,7 +25,7 @@ class AsyncIntake:
         kinds: list[str],
         *,
         jobs: int,
-        afloat: Callable[[], list[Batch]],
+        evloop: Evloop,
         beside: Callable[[], Iterable[Batch]],
         pace: Pace,
         using: str,
@@ -33,7 +34,7 @@ class AsyncIntake:
         self._lanes = lanes
         self._kinds = kinds
         self._jobs = jobs
-        self._afloat = afloat
+        self._evloop = evloop
         self._beside = beside
         self._using = using
         self._claimed_at = 0.0
@@ -42,7 +43,7 @@ class AsyncIntake:
     @property
     def room(self) -> int:
         """How many more jobs may run."""
-        return max(0, self._jobs - len(self._afloat())) if self._kinds else 0
+        return max(0, self._jobs - self._evloop.count) if self._kinds else 0
 
     @property
     def left(self) -> float | None:
@@ -59,7 +60,7 @@ class AsyncIntake:
         if room <= 0:
             return []
         busy: dict[str, int] = {}
-        for batch in [*self._afloat(), *self._beside()]:
+        for batch in [*self._evloop.batches, *self._beside()]:
             busy[batch.queue] = busy.get(batch.queue, 0) + 1
         rooms = [
             max(0, min(room, lane.cap - busy.get(lane.queue, 0))) if lane.cap else room

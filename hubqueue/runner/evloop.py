@@ -60,6 +60,11 @@ class Evloop:
         """What runs."""
         return [each.batch for each in list(self._attempts.values())]
 
+    @property
+    def count(self) -> int:
+        """How many run."""
+        return len(self._attempts)
+
     def take(self, batches: Sequence[Batch]) -> None:
         """Start claimed jobs, all at once."""
         if not batches:

@@ -105,7 +105,7 @@ class Loop:
             [Lane(queue, cap) for queue, cap in caps.items()],
             [] if solo else registry.kinds(is_async=True),
             jobs=async_jobs,
-            afloat=lambda: self.evloop.batches,
+            evloop=self.evloop,
             beside=lambda: list(self.hands.batches),
             pace=Pace(self.pace.slowest),
             using=using,
@@ -256,7 +256,7 @@ class Loop:
         self.wire.send({"registered": self.bell.listening})
 
     def _claim(self) -> list[Claimed]:
-        if self.solo and self.evloop.batches:
+        if self.solo and self.evloop.count:
             return []
         if self.solo:
             found = claim_suspect(
@@ -365,12 +365,12 @@ class Loop:
         if running is not None:
             self._say(
                 f"worker: {running.claimed.kind} keeps the event loop from turning:"
-                f" {len(self.evloop.batches)} async jobs wait for it"
+                f" {self.evloop.count} async jobs wait for it"
             )
 
     @property
     def _busy(self) -> bool:
-        return bool(self.hands.batches or self.evloop.batches)
+        return bool(self.hands.batches or self.evloop.count)
 
     def _spent(self) -> bool:
         if self._busy:

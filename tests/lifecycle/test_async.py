@@ -110,7 +110,7 @@ def test_whatever_a_handler_raises_is_a_failed_attempt_and_the_loop_turns_on(
     afloat: Afloat, script: AsyncScript, exception: str
 ) -> None:
     settled = afloat.run(script)
-    assert settled.state == State.READY
+    assert settled.state == State.DEAD
     ((spent, _, raised),) = history(settled.id)
     assert (spent, raised) == (True, exception)
 

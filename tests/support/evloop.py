@@ -50,11 +50,13 @@ class Afloat:
         )
 
     def start(self, *scripts: AsyncScript, **values: Any) -> list[Trip]:
-        """Begin a job for each script, all at once."""
+        """Begin a job for each script, all at once. With one attempt each: none is due again by itself."""
         for script in scripts:
             name = f"script-{uuid4()}"
             ASYNC_SCRIPTS[name] = script
-            make_job(kind=scripted_async.kind, payload={"script": name}, **values)
+            make_job(
+                kind=scripted_async.kind, payload={"script": name}, **{"max_attempts": 1} | values
+            )
         order = list(ASYNC_SCRIPTS)
         claimed = sorted(claim_all(), key=lambda each: order.index(each.payload["script"]))
         handler = registry.handlers[scripted_async.kind]

@@ -9,11 +9,12 @@ from datetime import timedelta
 from asgiref.sync import sync_to_async
 from django.db import connection
 
-from hubqueue.api import Dead, Done, JobContext, Park, Repeat, Result, Retry, handler
+from hubqueue.api import Backoff, Dead, Done, JobContext, Park, Repeat, Result, Retry, handler
 from tests.support.proof.gates import has, read
 from tests.support.proof.handlers import SOON, began, write
 
 LOOK_EVERY = 0.01
+LATE = Backoff(base=timedelta(days=300), cap=timedelta(days=300))
 
 
 async def opened(name: str) -> None:
@@ -37,7 +38,7 @@ async def call(job: JobContext, *, host: str, port: int) -> Result:
     return Done({"answer": answer.decode().strip()})
 
 
-@handler("afloat.gated", detached=True, max_attempts=5, backoff=SOON)
+@handler("afloat.gated", detached=True, max_attempts=5, backoff=LATE)
 async def gated(job: JobContext, *, name: str) -> Result | None:
     """Wait at the gate of this run (``go-`` and its fence), then do what is written there."""
     began(job, name)
@@ -60,7 +61,7 @@ async def gated(job: JobContext, *, name: str) -> Result | None:
         case [*_, "cancel"]:
             raise asyncio.CancelledError
         case [*_, "retry"]:
-            return Retry(after=timedelta(seconds=1))
+            return Retry(after=timedelta(hours=1))
         case [*_, "dead"]:
             return Dead("as_asked")
         case [*_, "park"]:
