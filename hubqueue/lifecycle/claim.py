@@ -19,14 +19,14 @@ FULL_LOOK_SHARE = 30
 class Lane:
     """A queue as one worker serves it: how many of its jobs may run here (0 = any), whose turn it is.
 
-    ``turns`` is what the last claim answered: JSON text of the tenant served last of each priority. ``floors``
-    says per priority where the oldest due job was at the last claim: the next one looks no further back,
-    except now and then (``full_look_at``, on the process's clock), for jobs that were dated back.
+    ``turns`` says per priority which tenant was served last. ``floors`` says per priority where the oldest
+    due job was at the last claim: the next one looks no further back, except now and then (``full_look_at``,
+    on the process's clock), for jobs that were dated back.
     """
 
     queue: str
     cap: int
-    turns: str = ""
+    turns: dict[str, str] = field(default_factory=dict)
     floors: dict[str, str] = field(default_factory=dict)
     full_look_at: float = 0.0
 
@@ -47,19 +47,19 @@ def claim(
     """
     started = monotonic()
     full = {lane.queue for lane in lanes if started >= lane.full_look_at}
-    floors = {lane.queue: lane.floors for lane in lanes if lane.queue not in full}
+    asked = [
+        {
+            "queue": lane.queue,
+            "room": room,
+            "turns": lane.turns,
+            "floors": {} if lane.queue in full else lane.floors,
+        }
+        for lane, room in zip(lanes, rooms, strict=True)
+    ]
     with connection(using).cursor() as cursor:
         cursor.execute(
             sql("claim"),
-            [
-                worker,
-                [lane.queue for lane in lanes],
-                list(rooms),
-                total,
-                list(kinds),
-                [lane.turns for lane in lanes],
-                json.dumps(floors),
-            ],
+            [worker, json.dumps(asked), total, json.dumps(list(kinds))],
         )
         rows = cursor.fetchall()
     took = monotonic() - started
@@ -86,7 +86,7 @@ def claim_suspect(
 
 
 def _remember(lane: Lane, turns: str, floors: str, *, full: bool) -> None:
-    lane.turns = turns
+    lane.turns = json.loads(turns)
     lane.floors = json.loads(floors) if full else lane.floors | json.loads(floors)
 
 

@@ -24,9 +24,11 @@ def begin(using: str) -> None:
 
     When ``atomic()`` ends over a lost connection, Django opens a new one: the present one tells nothing then.
     """
-    with suppress(Error):
-        connections[using].ensure_connection()
-    setattr(_began_with, using, connections[using].connection)
+    connection = connections[using]
+    if connection.connection is None:
+        with suppress(Error):
+            connection.ensure_connection()
+    setattr(_began_with, using, connection.connection)
 
 
 def is_connection_loss(raised: BaseException, using: str) -> bool:
@@ -41,14 +43,18 @@ def is_connection_loss(raised: BaseException, using: str) -> bool:
 
 def is_left_open(using: str) -> bool:
     """Whether this thread's connection is inside a transaction, Django's or one begun behind its back."""
-    connection = connections[using]
+    return left_open(connections[using])
+
+
+def left_open(connection: BaseDatabaseWrapper) -> bool:
+    """The same of a connection at hand."""
     held = connection.connection
     if held is None or held.closed:
         return False
     return (
         connection.in_atomic_block
         or not connection.autocommit
-        or held.info.transaction_status != TransactionStatus.IDLE
+        or held.pgconn.transaction_status != TransactionStatus.IDLE
     )
 
 

@@ -29,8 +29,11 @@ def perform(
     *,
     abandon: Abandon | None,
     limit: timedelta,
-) -> Settled:
+    later: bool = False,
+) -> Settled | Owed:
     """Run, then settle together with ``Done.record``. What the handler raises passes through.
+
+    ``later``: answer what is owed instead of settling, where there is nothing to record.
 
     The work was done outside the database, so its completion is not given up for a database that is away
     or full, or a row that is busy: ``Unstored`` carries what is owed.
@@ -41,6 +44,8 @@ def perform(
         raise TransactionLeftOpen("a detached handler ends every transaction that it begins")
     record = answer.record if isinstance(answer, Done) else None
     owed = Owed(job.claimed, judge(answer), job.using, abandon, record)
+    if later and record is None:
+        return owed
     try:
         return store(owed, patience=conf().settle_grace)
     except LeaseLost:

@@ -1,20 +1,22 @@
 """A verdict that could not be stored yet. It is paid as soon as the row or the database lets us."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from django.db import transaction
 
-from hubqueue.errors import LeaseLost, Unsettled
+from hubqueue.errors import LeaseLost, NoRoom, Unsettled
 from hubqueue.lifecycle.connections import begin, discard, is_connection_loss
 from hubqueue.lifecycle.failure import broken_by
 from hubqueue.lifecycle.guard import ROW_BUSY, Claimed, hold
 from hubqueue.lifecycle.read_back import read_back
 from hubqueue.lifecycle.room import room
 from hubqueue.lifecycle.settle import Abandon, Settled, Verdict, retry, settle_within
+from hubqueue.signals import lease_lost
 
 SHORT = timedelta(milliseconds=200)
+BRIEF = timedelta(milliseconds=20)
 AFTER_REFUSAL = timedelta(seconds=30)
 
 
@@ -32,6 +34,11 @@ class Owed:
     record: Callable[[], object] | None = None
     in_doubt: bool = False
 
+    @property
+    def is_simple(self) -> bool:
+        """Whether it can be stored together with others."""
+        return self.record is None and not self.in_doubt
+
 
 def pay(owed: Owed, *, patience: timedelta = SHORT) -> Settled | Owed | None:
     """Store the verdict. Answers ``Owed`` again when it still cannot be stored, None when the job is lost."""
@@ -45,10 +52,54 @@ def pay(owed: Owed, *, patience: timedelta = SHORT) -> Settled | Owed | None:
     except Exception as raised:
         if is_connection_loss(raised, owed.using):
             discard(owed.using)
-            return owed
+            return replace(owed, in_doubt=True)
         if owed.record is None and getattr(raised.__cause__, "sqlstate", None) in ROW_BUSY:
             return owed
         return _unstorable(owed, raised)
+
+
+def pay_together(debts: Sequence[Owed], *, using: str) -> list[tuple[Owed, Settled | Owed | None]]:
+    """Store many verdicts, in one commit where that can be; an outcome each, as ``pay`` has it.
+
+    What stands in the way of one is found by halving, so that it holds up no other.
+    """
+    begin(using)
+    simple = [owed for owed in debts if owed.is_simple]
+    rest = [owed for owed in debts if not owed.is_simple]
+    return [*_together(simple, using), *((owed, pay(owed, patience=BRIEF)) for owed in rest)]
+
+
+def _together(debts: Sequence[Owed], using: str) -> list[tuple[Owed, Settled | Owed | None]]:
+    if len(debts) < 2:
+        return [(owed, pay(owed, patience=BRIEF)) for owed in debts]
+    hooks = {owed.claimed.id: owed.abandon for owed in debts}
+
+    def abandon(claimed: Claimed) -> object:
+        hook = hooks[claimed.id]
+        return None if hook is None else hook(claimed)
+
+    try:
+        with room(), transaction.atomic(using=using):
+            settled = settle_within(
+                [(owed.claimed, owed.verdict) for owed in debts],
+                using=using,
+                abandon=abandon,
+                patience=BRIEF,
+                all_or_nothing=False,
+            )
+    except NoRoom:
+        return [(owed, owed) for owed in debts]
+    except Exception as raised:
+        if is_connection_loss(raised, using):
+            discard(using)
+            return [(owed, replace(owed, in_doubt=True)) for owed in debts]
+        half = len(debts) // 2
+        return [*_together(debts[:half], using), *_together(debts[half:], using)]
+    by_id = {each.id: each for each in settled}
+    for owed in debts:
+        if owed.claimed.id not in by_id:
+            lease_lost.send_robust(sender=None, kind=owed.claimed.kind)
+    return [(owed, by_id.get(owed.claimed.id)) for owed in debts]
 
 
 def store(owed: Owed, *, patience: timedelta) -> Settled:

@@ -41,6 +41,7 @@ class Attempt:
     """One attempt about to run. ``call`` invokes the handler; a worker wraps its timeout around it.
 
     ``nested``: somebody else's transaction is open (a test's), so the connection is not ours to close.
+    ``later``: the completion of a detached attempt is not stored but answered as ``Owed``, to be stored with others.
     """
 
     claimed: Claimed
@@ -49,6 +50,7 @@ class Attempt:
     watch: Watch
     call: Call
     nested: bool = False
+    later: bool = False
 
     @property
     def job(self) -> JobContext:
@@ -65,6 +67,8 @@ class Attempt:
         return self._exhausted(self.claimed.attempts)
 
     def _exhausted(self, attempts: int) -> bool:
+        if attempts < self.claimed.max_attempts:
+            return False
         now = self.claimed.claimed_at
         return exhausted(self.claimed, self.work, attempts=attempts, now=now)
 
@@ -84,7 +88,11 @@ def run(attempt: Attempt) -> Settled | Owed | None:
         return _pay(attempt, _failed(attempt, broken_by(refused)))
     job = attempt.job
     invoke = partial(attempt.call, partial(attempt.work.function, job, **arguments))
-    perform = detached.perform if attempt.work.detached else transactional.perform
+    perform = (
+        partial(detached.perform, later=attempt.later)
+        if attempt.work.detached
+        else transactional.perform
+    )
     try:
         return perform(
             job,

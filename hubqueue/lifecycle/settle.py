@@ -36,9 +36,12 @@ class Verdict:
     broken: Broken | None = None
 
 
+PLAIN_SUCCESS = Verdict(Move.SUCCEED)
+
+
 def succeed(result: str | None = None) -> Verdict:
     """The work is done; ``result`` is JSON text."""
-    return Verdict(Move.SUCCEED, result=result)
+    return PLAIN_SUCCESS if result is None else Verdict(Move.SUCCEED, result=result)
 
 
 def repeat(*, after: timedelta | None = None, at: datetime | None = None) -> Verdict:

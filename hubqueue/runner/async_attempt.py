@@ -35,7 +35,9 @@ class AsyncAttempt:
 
     async def run(self) -> Outcome:
         """Run to the end. Answers what ``lifecycle.run`` does."""
-        attempt = Attempt(self.claimed, self.batch.handler, self._using, self._watch, self._replay)
+        attempt = Attempt(
+            self.claimed, self.batch.handler, self._using, self._watch, self._replay, later=True
+        )
         arguments = _arguments(attempt)
         if arguments is not None:
             await self._call(attempt, arguments)

@@ -1,5 +1,6 @@
 """The entry of a worker child: ``python -m hubqueue.runner.child CONFIGURATION``, a fresh interpreter."""
 
+import gc
 import json
 import signal
 import socket
@@ -18,6 +19,7 @@ def main() -> None:
     # Only now: these need Django's registry of apps.
     from hubqueue.conf import conf
     from hubqueue.lifecycle.database import alias
+    from hubqueue.runner.board import Board
     from hubqueue.runner.loop import Loop
     from hubqueue.runner.memory import resident_bytes
     from hubqueue.runner.sessions import name_sessions, session_name, set_deadline
@@ -46,8 +48,12 @@ def main() -> None:
         max_memory=given["max_memory"],
         using=alias(),
         name=session_name(worker),
+        board=Board(given["board"], given["slots"]),
     )
     signal.signal(signal.SIGTERM, lambda *_: loop.drain())
+    # What is there now stays for good: the collector need not look at it again and again.
+    gc.collect()
+    gc.freeze()
     wire.send({"hello": {"queues": list(given["caps"])}})
     loop.run()
     wire.send({"bye": loop.done})

@@ -2,20 +2,13 @@
 
 import subprocess
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from time import monotonic
 from uuid import UUID
 
+from hubqueue.runner.board import Board, InFlight
 from hubqueue.runner.wire import Wire
-
-
-@dataclass(frozen=True, slots=True)
-class InFlight:
-    """A started attempt. ``deadline`` is on the supervisor's own clock: past it the child is ended."""
-
-    fence: int
-    deadline: float
 
 
 @dataclass(slots=True, eq=False)
@@ -27,16 +20,39 @@ class Child:
     role: str
     popen: subprocess.Popen[bytes]
     wire: Wire
+    board: Board | None = None
     started_at: float = field(default_factory=monotonic)
     heard_at: float = field(default_factory=monotonic)
     listen_age: float | None = None
     registered: bool = False
-    in_flight: dict[UUID, InFlight] = field(default_factory=dict)
     stops_told: set[tuple[UUID, str]] = field(default_factory=set)
     blocked_by: UUID | None = None
+    granted: dict[UUID, float] = field(default_factory=dict)
     killed_for: set[UUID] = field(default_factory=set)
     mute: bool = False
     ended_by_us: bool = False
+
+    @property
+    def in_flight(self) -> dict[UUID, InFlight]:
+        """What it has started and not settled, also after its death."""
+        board = self.board
+        found = {} if board is None else board.read()
+        for job_id, later in self.granted.items():
+            if job_id in found:
+                found[job_id] = replace(found[job_id], deadline=max(later, found[job_id].deadline))
+        return found
+
+    def grant(self, jobs: Iterable[UUID], deadline: float) -> None:
+        """Give these until then."""
+        self.granted = {
+            **{job_id: at for job_id, at in self.granted.items() if at > monotonic()},
+            **dict.fromkeys(jobs, deadline),
+        }
+
+    def close(self) -> None:
+        """Let go of what was shared with it."""
+        self.wire.close()
+        self.board = None
 
     @property
     def solo(self) -> bool:

@@ -135,7 +135,6 @@ class Evloop:
             outcome = await attempt.run()
         except BaseException as raised:
             outcome = raised
-        self._in_flight.pop(attempt.claimed.id, None)
         self._attempts.pop(attempt.claimed.id, None)
         self._ended(attempt.batch, outcome)
 

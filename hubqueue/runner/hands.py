@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from django.db import connections
@@ -31,6 +31,7 @@ class Running:
     claimed: Claimed
     watch: Watch = field(default_factory=Watch)
     told: float | None = None
+    slot: int | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -48,11 +49,22 @@ class Batch:
         return self.running[0].claimed.queue
 
 
+class FlightLog(Protocol):
+    """Who keeps what a child holds: ``runner/flight.py``."""
+
+    jobs: dict[UUID, Running]
+
+    def begin(self, batch: Batch) -> None: ...
+    def stop(self, batch: Batch) -> None: ...
+    def put_off(self, batch: Batch) -> None: ...
+    def end(self, batch: Batch, outcomes: Sequence[Outcome]) -> None: ...
+
+
 class Hands:
     """``count`` threads.
 
-    In the thread that runs a batch, ``began`` is called right before its handlers start, ``put_off`` when they
-    are to run one by one instead, ``ended`` after they were settled, ``freed`` when the thread is free again.
+    In the thread that runs a batch its ``flight`` is told when the handlers begin and end, and ``freed`` is called
+    when the thread is free again.
     """
 
     def __init__(
@@ -60,45 +72,48 @@ class Hands:
         count: int,
         *,
         using: str,
-        began: Callable[[Batch], None],
-        put_off: Callable[[Batch], None],
-        ended: Callable[[Batch, Sequence[Outcome]], None],
+        flight: "FlightLog",
         freed: Callable[[Batch], None],
     ) -> None:
         self._using = using
-        self._began = began
-        self._put_off = put_off
-        self._ended = ended
+        self._flight = flight
         self._freed = freed
         self._waiting: deque[Batch] = deque()
         self._changed = Condition()
         self._dismissed = False
         self._interrupting = False
         self.batches: list[Batch] = []
-        self.in_flight: dict[UUID, Running] = {}
+        self.begun: list[Batch] = []
+        self.taken = 0
         for number in range(count):
             Thread(target=self._work, name=f"hand-{number}", daemon=True).start()
 
-    def take(self, batch: Batch) -> None:
-        """Give claimed jobs to the next free thread."""
-        self.batches.append(batch)
-        for running in batch.running:
-            self.in_flight[running.claimed.id] = running
+    def take(self, batches: Sequence[Batch]) -> None:
+        """Give claimed jobs to the next free threads."""
+        self.batches += batches
+        for batch in batches:
+            for running in batch.running:
+                self._flight.jobs[running.claimed.id] = running
         with self._changed:
-            self._waiting.append(batch)
-            self._changed.notify()
+            self._waiting += batches
+            self._changed.notify(len(batches))
+
+    @property
+    def waiting(self) -> int:
+        """How many batches no thread has begun."""
+        return len(self._waiting)
 
     def withdraw(self, *, older_than: float = 0.0) -> list[Running]:
         """Take back what no thread has begun, if it has waited for so many seconds."""
         horizon = monotonic() - older_than
         withdrawn: list[Running] = []
         with self._changed:
-            for batch in [each for each in self._waiting if each.taken_at <= horizon]:
-                self._waiting.remove(batch)
+            while self._waiting and self._waiting[0].taken_at <= horizon:
+                batch = self._waiting.popleft()
                 self.batches.remove(batch)
                 withdrawn += batch.running
         for running in withdrawn:
-            self.in_flight.pop(running.claimed.id, None)
+            self._flight.jobs.pop(running.claimed.id, None)
         return withdrawn
 
     def interrupt_all(self) -> None:
@@ -115,10 +130,10 @@ class Hands:
 
     def _work(self) -> None:
         while (batch := self._next()) is not None:
-            self._ended(batch, self._run(batch))
-            for running in batch.running:
-                self.in_flight.pop(running.claimed.id, None)
+            self.begun.append(batch)
+            self._flight.end(batch, self._run(batch))
             self.batches.remove(batch)
+            self.begun.remove(batch)
             self._freed(batch)
         connections.close_all()
 
@@ -126,31 +141,36 @@ class Hands:
         with self._changed:
             while not self._waiting and not self._dismissed:
                 self._changed.wait()
-            return self._waiting.popleft() if self._waiting else None
+            if not self._waiting:
+                return None
+            self.taken += 1
+            return self._waiting.popleft()
 
     def _run(self, batch: Batch) -> Sequence[Outcome]:
         if len(batch.running) == 1:
             return [self._run_one(batch)]
         outcomes: Sequence[Outcome] | None
         try:
-            self._began(batch)
+            self._flight.begin(batch)
             attempts = [self._attempt(batch, running) for running in batch.running]
             outcomes = run_together(attempts, batch.latch.call)
         except BaseException as raised:
             outcomes = [raised] * len(batch.running)
+        self._flight.stop(batch)
         tidy(distrust=batch.latch.fired)
         if outcomes is not None:
             return outcomes
-        self._put_off(batch)
+        self._flight.put_off(batch)
         return [self._run_apart(batch, running) for running in batch.running]
 
     def _run_one(self, batch: Batch) -> Outcome:
         try:
-            self._began(batch)
+            self._flight.begin(batch)
             return run(self._attempt(batch, batch.running[0]))
         except BaseException as raised:
             return raised
         finally:
+            self._flight.stop(batch)
             tidy(distrust=batch.latch.fired)
 
     def _run_apart(self, batch: Batch, running: Running) -> Outcome:
@@ -165,4 +185,11 @@ class Hands:
             self.batches.remove(single)
 
     def _attempt(self, batch: Batch, running: Running) -> Attempt:
-        return Attempt(running.claimed, batch.handler, self._using, running.watch, batch.latch.call)
+        return Attempt(
+            running.claimed,
+            batch.handler,
+            self._using,
+            running.watch,
+            batch.latch.call,
+            later=True,
+        )

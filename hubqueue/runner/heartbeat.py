@@ -4,7 +4,8 @@ from uuid import UUID
 
 from hubqueue.conf import conf
 from hubqueue.lifecycle.workers import Held, held_by, renew, store_progress
-from hubqueue.runner.crew import Child, Crew, InFlight
+from hubqueue.runner.board import InFlight
+from hubqueue.runner.crew import Child, Crew
 
 
 class Heartbeat:
@@ -29,7 +30,7 @@ class Heartbeat:
                 child.wire.send({"register": True})
         shares = self._crew.take_shares()
         written = store_progress(shares, using=self._using)
-        started = {child.worker: dict(child.in_flight) for child in children}
+        started = {child.worker: child.in_flight for child in children}
         self._crew.give_back([each for each in shares if each[0] not in written], started.values())
         rows = {row.id: row for row in held_by(workers, using=self._using)}
         for child in children:

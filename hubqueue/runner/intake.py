@@ -9,9 +9,9 @@ from hubqueue.lifecycle.guard import Claimed
 from hubqueue.registry import Handler, Registry
 from hubqueue.runner.hands import Batch, Hands, Running
 
-# What is claimed ahead is likely to begin within so many seconds, and is at most so much per thread.
+# What is claimed ahead begins within so many seconds, as fast as batches began lately, and is at most so much.
 SOON = 0.05
-MOST_AHEAD = 25
+MOST_AHEAD = 1000
 
 
 class Intake:
@@ -38,32 +38,37 @@ class Intake:
         self._hands = hands
         self._threads = threads
         self._using = using
-        self._seconds = 1.0
-
-    def took(self, seconds: float) -> None:
-        """How long a batch took, for the estimate of the next ones."""
-        self._seconds += 0.2 * (seconds - self._seconds)
+        self._rate = 0.0
+        self._claimed_at = monotonic()
+        self._taken_then = 0
 
     @property
     def slots(self) -> int:
         """How many more batches may be claimed now; none while enough are waiting, so that claims are few."""
-        batches = list(self._hands.batches)
-        begun = [batch.began_at for batch in batches if batch.began_at is not None]
-        ahead = self._ahead(begun)
-        waiting = len(batches) - len(begun)
-        return 0 if waiting > ahead // 2 else self._threads + ahead - len(batches)
+        begun = list(self._hands.begun)
+        ahead = self._ahead([each.began_at for each in begun if each.began_at is not None])
+        waiting = self._hands.waiting
+        return 0 if waiting > ahead // 2 else self._threads + ahead - waiting - len(begun)
 
     def _ahead(self, begun: Sequence[float]) -> int:
         """As many batches as the threads are likely to begin within a moment; none while one of them is slow."""
         if any(monotonic() - moment > SOON for moment in begun):
             return 0
-        return self._threads * min(MOST_AHEAD, int(SOON / max(self._seconds, 0.001)))
+        return min(MOST_AHEAD, int(SOON * self._rate))
+
+    def _measure(self) -> None:
+        """How many batches began a second since the last claim: what the whole child manages, not one handler."""
+        now, taken = monotonic(), self._hands.taken
+        latest = (taken - self._taken_then) / max(now - self._claimed_at, 0.001)
+        self._rate += 0.5 * (latest - self._rate)
+        self._claimed_at, self._taken_then = now, taken
 
     def claim(self, *, at_most: int | None) -> list[Claimed]:
         """Claim for the free slots, each lane up to its cap; a job of a grouped kind brings more of its kind.
 
         ``at_most`` bounds the jobs in all.
         """
+        self._measure()
         slots = self.slots if at_most is None else min(self.slots, at_most)
         busy: dict[str, int] = {}
         for batch in list(self._hands.batches):
@@ -100,14 +105,18 @@ class Intake:
 
     def _companions(self, claimed: Sequence[Claimed], *, at_most: int | None) -> list[Claimed]:
         """More jobs of the grouped kinds that were met: they share a commit, and cost next to nothing."""
-        wanted: dict[tuple[str, str], int] = {}
+        met: dict[tuple[str, str], int] = {}
         for each in claimed:
             handler = self._registry.find(each.kind)
             if handler is not None and handler.group > 1:
                 key = each.queue, handler.kind
-                wanted[key] = wanted.get(key, 0) + handler.group - 1
+                met[key] = met.get(key, 0) + 1
         found: list[Claimed] = []
-        for (queue, kind), asked in wanted.items():
+        for (queue, kind), count in met.items():
+            # A full batch for each thread that the claim was for, no more: it may have been for many jobs ahead.
+            asked = min(count, self._threads) * self._registry.handlers[kind].group - count
+            if asked <= 0:
+                continue
             more = asked if at_most is None else min(asked, at_most - len(found))
             lane = next(lane for lane in self._lanes if lane.queue == queue)
             kinds = _names(self._registry.handlers[kind])

@@ -35,8 +35,7 @@ class Latch:
         self._fired: type[Interrupted] | None = None
         self._thread = 0
         self._sessions: list[Any] = []
-        self._cancelling = False
-        self._cancelled = Event()
+        self._cancelled: Event | None = None
         self._unanswered = False
 
     def call(self, invoke: Callable[[], R]) -> R:
@@ -59,7 +58,7 @@ class Latch:
         # Once more: the interrupt may have been delivered inside the first closing.
         self._close()
         if self._fired is not None:
-            if self._cancelling:
+            if self._cancelled is not None:
                 self._cancelled.wait(2 * CANCEL_WITHIN)
             if self._unanswered:
                 raise Unanswered("the handler's time was up while the database did not answer")
@@ -91,13 +90,15 @@ class Latch:
             # Read now: once the handler ends, the same wrappers settle over fresh connections.
             held = [session.connection for session in self._sessions if session.connection]
             waiting = [each for each in held if _waits(each)]
-            self._cancelling = bool(waiting) and get_ident() != self._thread
+            if waiting and get_ident() != self._thread:
+                self._cancelled = Event()
             _set_async_exc(self._thread, reason)
         try:
             for connection in held:
                 self._cancel(connection, waited=connection in waiting)
         finally:
-            self._cancelled.set()
+            if self._cancelled is not None:
+                self._cancelled.set()
         return True
 
     def _close(self) -> None:

@@ -2,10 +2,9 @@
 
 import logging
 import os
-import random
 import selectors
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
 from uuid import UUID
@@ -18,13 +17,14 @@ from hubqueue.lifecycle.claim import Lane, claim_suspect
 from hubqueue.lifecycle.connections import discard
 from hubqueue.lifecycle.failure import broken_by
 from hubqueue.lifecycle.guard import Claimed
-from hubqueue.lifecycle.owed import Owed, pay
+from hubqueue.lifecycle.owed import Owed
 from hubqueue.lifecycle.workers import Registration, register
 from hubqueue.registry import registry
 from hubqueue.runner.async_intake import AsyncIntake
-from hubqueue.runner.deadlines import Deadlines
+from hubqueue.runner.board import Board
 from hubqueue.runner.doorbell import Doorbell
 from hubqueue.runner.evloop import Evloop
+from hubqueue.runner.flight import Flight
 from hubqueue.runner.hands import Batch, Hands, Outcome
 from hubqueue.runner.intake import Intake
 from hubqueue.runner.memory import resident_bytes
@@ -58,6 +58,7 @@ class Loop:
         max_memory: int,
         using: str,
         name: str,
+        board: Board,
     ) -> None:
         self.worker = worker
         self.wire = wire
@@ -70,8 +71,6 @@ class Loop:
         self.threads = 1 if solo else threads
         self.bell = Doorbell([lane.queue for lane in self.lanes], name)
         self.pace = Pace(conf().poll_without_listen.total_seconds())
-        self.deadlines = Deadlines()
-        self.owed: list[Owed] = []
         self.done = 0
         self.taken = 0
         self.draining = False
@@ -79,26 +78,20 @@ class Loop:
         self._woken, self._waker = socket.socketpair()
         self._woken.setblocking(False)
         self._waker.setblocking(False)
+        self._rung = False
         self._told_at = 0.0
         self._said_at = -SAY_EVERY
-        self._pay_at = 0.0
         self._idle_since = monotonic()
         self._registered = False
         self._forgotten = False
         self._blocked = False
-        self.hands = Hands(
-            self.threads,
-            using=using,
-            began=self._began,
-            put_off=self._put_off,
-            ended=self._ended,
-            freed=self._freed,
-        )
+        self.flight = Flight(board, using=using, settled=self._settled)
+        self.hands = Hands(self.threads, using=using, flight=self.flight, freed=self._freed)
         self.intake = Intake(
             worker, self.lanes, registry, self.hands, threads=self.threads, using=using
         )
         self.evloop = Evloop(
-            using=using, in_flight=self.hands.in_flight, began=self._set_out, ended=self._landed
+            using=using, in_flight=self.flight.jobs, began=self.flight.show, ended=self._landed
         )
         self.async_intake = AsyncIntake(
             worker,
@@ -113,8 +106,10 @@ class Loop:
 
     def wake(self) -> None:
         """Make the loop look up. Safe from any thread and from a signal handler."""
-        with suppress(OSError):
-            self._waker.send(b".")
+        if not self._rung:
+            self._rung = True
+            with suppress(OSError):
+                self._waker.send(b".")
 
     def drain(self) -> None:
         """Claim no more; what is in flight finishes."""
@@ -123,7 +118,7 @@ class Loop:
 
     def run(self) -> None:
         """Until drained and empty, or the supervisor is gone."""
-        while not (self.draining and not self._busy and not self.owed):
+        while not (self.draining and not self._busy and self.flight.payer.idle):
             self._hear()
             if self.wire.closed:
                 self._abandon_ship()
@@ -132,10 +127,10 @@ class Loop:
             if not self.draining:
                 self._attempt(self._look)
             self._hand_back_unbegun()
-            self._pay_owed()
             self._tell()
             self._wait()
         self.hands.dismiss()
+        self.flight.payer.dismiss()
         self.evloop.dismiss()
         self.bell.close()
 
@@ -144,11 +139,11 @@ class Loop:
         for message in self.wire.receive():
             match message:
                 case {"stop": [job_id, what]}:
-                    if running := self.hands.in_flight.get(UUID(job_id)):
+                    if running := self.flight.jobs.get(UUID(job_id)):
                         running.watch.stop = Stop(what)
                         self.evloop.heed(running.claimed.id)
                 case {"lost": [job_id, fence]}:
-                    running = self.hands.in_flight.get(UUID(job_id))
+                    running = self.flight.jobs.get(UUID(job_id))
                     if running and running.claimed.fence == fence:
                         running.watch.lost = True
                         self.evloop.heed(running.claimed.id)
@@ -158,7 +153,7 @@ class Loop:
                     self.draining = True
                     self.hands.interrupt_all()
                     self.evloop.interrupt_all()
-                    self.owed.clear()
+                    self.flight.payer.forget()
                 case {"register": _}:
                     self._forgotten = True
                 case {"recall": _}:
@@ -212,11 +207,10 @@ class Loop:
         if self.async_intake.left == 0:
             claimed += self.async_intake.claim(at_most=self._at_most(len(claimed)))
         batches, unknown = self.intake.bundle(claimed)
-        self.owed += [Owed(each, verdicts.hand_back(), self.using) for each in unknown]
-        for batch in batches:
-            self.taken += len(batch.running)
-            if not batch.handler.is_async:
-                self.hands.take(batch)
+        for each in unknown:
+            self.flight.owe(Owed(each, verdicts.hand_back(), self.using))
+        self.taken += sum(len(batch.running) for batch in batches)
+        self.hands.take([batch for batch in batches if not batch.handler.is_async])
         self.evloop.take([batch for batch in batches if batch.handler.is_async])
 
     def _ready(self) -> bool:
@@ -233,9 +227,12 @@ class Loop:
 
     def _recall(self) -> None:
         """Nothing may be claimed by us that we never heard of."""
-        known = {*self.hands.in_flight, *(owed.claimed.id for owed in self.owed)}
-        self.owed += recall(self.worker, known, using=self.using)
+        for owed in recall(self.worker, self._known, using=self.using):
+            self.flight.owe(owed)
         self.orphans = False
+
+    def _known(self) -> set[UUID]:
+        return {*list(self.flight.jobs), *self.flight.payer.unpaid}
 
     def _register(self) -> None:
         register(
@@ -273,67 +270,24 @@ class Loop:
         waited = 0.0 if self.draining else CLAIMED_AHEAD_FOR
         for running in self.hands.withdraw(older_than=waited):
             self.taken -= 1
-            self.owed.append(Owed(running.claimed, verdicts.hand_back(), self.using))
-
-    def _began(self, batch: Batch) -> None:
-        """In the handlers' thread, right before the handlers."""
-        limit = batch.handler.timeout.total_seconds()
-        begun = [[str(each.claimed.id), each.claimed.fence] for each in batch.running]
-        self.wire.send({"began": begun, "limit": limit})
-        batch.began_at = monotonic()
-        self.deadlines.watch(batch.latch, limit)
-
-    def _set_out(self, batches: Sequence[Batch]) -> None:
-        """Right before jobs start on the event loop, which keeps their time itself."""
-        by_limit: dict[float, list[list[str | int]]] = {}
-        for batch in batches:
-            begun = by_limit.setdefault(batch.handler.timeout.total_seconds(), [])
-            begun += [[str(each.claimed.id), each.claimed.fence] for each in batch.running]
-        for limit, begun in by_limit.items():
-            self.wire.send({"began": begun, "limit": limit})
+            self.flight.owe(Owed(running.claimed, verdicts.hand_back(), self.using))
 
     def _landed(self, batch: Batch, outcome: Outcome) -> None:
-        """In the event loop's thread, after the settle."""
-        self._ended(batch, [outcome])
+        """In the event loop's thread, after a handler there has ended."""
+        self.flight.end(batch, [outcome])
         self.done += 1
         self.async_intake.pace.now()
         self.wake()
 
-    def _put_off(self, batch: Batch) -> None:
-        self.wire.send({"ended": [str(each.claimed.id) for each in batch.running]})
-
-    def _ended(self, batch: Batch, outcomes: Sequence[Outcome]) -> None:
-        """In the handlers' thread, after the settle."""
-        for running, outcome in zip(batch.running, outcomes, strict=True):
-            if isinstance(outcome, BaseException):
-                seen = broken_by(outcome)
-                log.error(
-                    "worker: an attempt could not be settled: %s %s", seen.exception, seen.sqlstate
-                )
-                self.owed.append(Owed(running.claimed, verdicts.hand_back("unsettled"), self.using))
-            elif isinstance(outcome, Owed):
-                self.owed.append(outcome)
-        self.wire.send({"ended": [str(each.claimed.id) for each in batch.running]})
-        if not batch.handler.is_async:
-            self.intake.took(monotonic() - (batch.began_at or batch.taken_at))
-
     def _freed(self, batch: Batch) -> None:
         self.done += len(batch.running)
-        if self.draining or self.owed or self.intake.slots > 0:
+        if self.draining or self.intake.slots > 0:
             self.pace.now()
             self.wake()
 
-    def _pay_owed(self) -> None:
-        if not self.owed or monotonic() < self._pay_at:
-            return
-        unpaid = []
-        for owed in list(self.owed):
-            self.owed.remove(owed)
-            outcome = pay(owed)
-            if isinstance(outcome, Owed):
-                unpaid.append(outcome)
-        self.owed += unpaid
-        self._pay_at = monotonic() + (0.5 + random.random() if unpaid else 0.0)
+    def _settled(self) -> None:
+        if self.draining:
+            self.wake()
 
     def _tell(self) -> None:
         """Once a second: progress and age; and whether this child should be replaced."""
@@ -342,14 +296,14 @@ class Loop:
             return
         self._told_at = now
         shares = []
-        for running in list(self.hands.in_flight.values()):
+        for running in list(self.flight.jobs.values()):
             share = running.watch.progress
             if share is not None and share != running.told:
                 running.told = share
                 shares.append([str(running.claimed.id), running.claimed.fence, share])
         listen = now - self.bell.heard_at if self.bell.listening else None
         self.wire.send(
-            {"alive": {"listen": listen, "in_flight": len(self.hands.in_flight)}, "shares": shares}
+            {"alive": {"listen": listen, "in_flight": len(self.flight.jobs)}, "shares": shares}
         )
         self._tell_blocked()
         if self._spent():
@@ -361,7 +315,7 @@ class Loop:
         if seconds or self._blocked:
             self.wire.send({"blocked": str(job_id) if job_id else ""})
         self._blocked = bool(seconds)
-        running = self.hands.in_flight.get(job_id) if job_id else None
+        running = self.flight.jobs.get(job_id) if job_id else None
         if running is not None:
             self._say(
                 f"worker: {running.claimed.kind} keeps the event loop from turning:"
@@ -383,8 +337,6 @@ class Loop:
 
     def _wait(self) -> None:
         pause = TELL_EVERY
-        if self.owed:
-            pause = min(pause, max(0.02, self._pay_at - monotonic()))
         if not self.draining and self.intake.slots > 0:
             pause = min(pause, self.pace.left)
         if not self.draining and (left := self.async_intake.left) is not None:
@@ -399,6 +351,7 @@ class Loop:
             selector.select(pause)
         with suppress(BlockingIOError):
             self._woken.recv(4096)
+        self._rung = False
 
     def _abandon_ship(self) -> None:
         """The supervisor is gone, nobody renews the lease: interrupt, hand back what can be, and go."""

@@ -1,6 +1,6 @@
 """Hand back what a claim gave us and its answer never told us: the connection broke in between."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from uuid import UUID
 
 from hubqueue.lifecycle import settle as verdicts
@@ -10,9 +10,12 @@ from hubqueue.models import Job
 from hubqueue.states import State
 
 
-def recall(worker: UUID, known: Collection[UUID], *, using: str) -> list[Owed]:
-    """Hand back, unspent, every job that ``worker`` holds and that is not ``known`` to run. Answers what is owed."""
+def recall(worker: UUID, known: Callable[[], Collection[UUID]], *, using: str) -> list[Owed]:
+    """Hand back, unspent, every job that ``worker`` holds and does not know of. Answers what is owed still."""
     held = Job.objects.using(using).filter(state=State.RUNNING, claimed_by=worker)
-    strays = [job for job in held if job.pk not in known]
+    rows = list(held)
+    # Asked after the rows were read: what was settled in between is still owed then, or no longer ours to take.
+    mine = known()
+    strays = [job for job in rows if job.pk not in mine]
     outcomes = [pay(Owed(claimed_from(job), verdicts.hand_back(), using)) for job in strays]
     return [each for each in outcomes if isinstance(each, Owed)]

@@ -8,8 +8,11 @@ import sys
 from uuid import UUID
 
 from hubqueue.ids import uuid7
+from hubqueue.registry import registry
+from hubqueue.runner.board import open_board
 from hubqueue.runner.crew import Child
 from hubqueue.runner.options import Options
+from hubqueue.runner.payer import MOST
 from hubqueue.runner.scratch import Scratch
 from hubqueue.runner.wire import Wire
 
@@ -49,9 +52,13 @@ class Spawner:
     def _child(self, number: int | None, role: str, caps: dict[str, int]) -> Child:
         worker: UUID = uuid7()
         ours, theirs = socket.socketpair()
+        slots = self._slots()
+        board, number_of_board = open_board(slots)
         given = {
             "worker": str(worker),
             "wire": theirs.fileno(),
+            "board": number_of_board,
+            "slots": slots,
             "caps": caps,
             "threads": self._options.threads,
             "async_jobs": self._options.async_jobs,
@@ -62,11 +69,17 @@ class Spawner:
         popen = subprocess.Popen(
             [sys.executable, "-m", "hubqueue.runner.child", json.dumps(given)],
             stdin=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
+            pass_fds=[theirs.fileno(), number_of_board],
             env=self._environment(),
         )
         theirs.close()
-        return Child(worker, number, role, popen, Wire(ours))
+        os.close(number_of_board)
+        return Child(worker, number, role, popen, Wire(ours), board)
+
+    def _slots(self) -> int:
+        """Room for all that may be in flight, and for what has ended and waits for its settle."""
+        largest = max((each.group for each in registry.handlers.values()), default=1)
+        return self._options.threads * largest + self._options.async_jobs + 4 * MOST
 
     def _environment(self) -> dict[str, str]:
         return {

@@ -5,7 +5,6 @@ import selectors
 import signal
 import socket
 from contextlib import suppress
-from dataclasses import replace
 from datetime import timedelta
 from time import monotonic
 from typing import Any
@@ -13,7 +12,7 @@ from uuid import UUID
 
 from hubqueue.conf import conf
 from hubqueue.lifecycle.database import alias
-from hubqueue.runner.crew import Child, Crew, InFlight
+from hubqueue.runner.crew import Child, Crew
 from hubqueue.runner.heartbeat import Heartbeat
 from hubqueue.runner.options import BadOptions, Options
 from hubqueue.runner.rounds import Rounds
@@ -157,14 +156,6 @@ class Supervisor:
 
     def _heed(self, child: Child, message: Message) -> None:
         match message:
-            case {"began": begun, "limit": limit}:
-                grace = conf().settle_grace.total_seconds() + 0.5
-                deadline = monotonic() + limit + max(grace, STOP_WITHIN)
-                for job_id, fence in begun:
-                    child.in_flight[UUID(job_id)] = InFlight(fence, deadline)
-            case {"ended": ended}:
-                for job_id in ended:
-                    child.in_flight.pop(UUID(job_id), None)
             case {"alive": ages, "shares": shares}:
                 child.listen_age = ages["listen"]
                 for job_id, fence, share in shares:
@@ -187,14 +178,15 @@ class Supervisor:
         """A handler that did not stop in time ends its child; its neighbours come back unspent."""
         now = monotonic()
         for child in self.crew.children:
-            late = {job_id for job_id, each in child.in_flight.items() if each.deadline < now}
+            in_flight = child.in_flight
+            late = {job_id for job_id, each in in_flight.items() if each.deadline < now}
             if not late or child.killed_for or child.mute:
                 continue
             if self._waits_for_the_database(child, late):
                 continue
-            if child.blocked_by in child.in_flight:
+            if child.blocked_by in in_flight:
                 late = {child.blocked_by}
-            elif len(child.in_flight) > 1 and now - child.heard_at > MUTE_AFTER:
+            elif len(in_flight) > 1 and now - child.heard_at > MUTE_AFTER:
                 # One of them holds the interpreter's lock, and those that wait for it are late as well.
                 child.mute = True
                 log.warning("worker: a child has not said a word and is late, ending it")
@@ -208,16 +200,14 @@ class Supervisor:
 
     def _waits_for_the_database(self, child: Child, late: set[UUID]) -> bool:
         """Who is late because the database does not answer is not to blame: once it does, there is time again."""
-        first = min(child.in_flight[job_id].deadline for job_id in late)
+        in_flight = child.in_flight
+        first = min((in_flight[job_id].deadline for job_id in late & in_flight.keys()), default=0.0)
         if self.heartbeat.succeeded_at < first:
             self.heartbeat.hurry()
             return True
         if self.heartbeat.succeeded_at - first < ANSWERS_WITHIN:
             return False
-        for job_id in late:
-            child.in_flight[job_id] = replace(
-                child.in_flight[job_id], deadline=monotonic() + STOP_WITHIN
-            )
+        child.grant(late, monotonic() + STOP_WITHIN)
         return True
 
     def _bury_the_dead(self) -> None:
@@ -226,7 +216,7 @@ class Supervisor:
             with self.crew.lock:
                 self.crew.children.remove(child)
             self._report(child)
-            child.wire.close()
+            child.close()
             if child.popen.returncode != 0:
                 self._restart_at[child.number if child.number is not None else "solo"] = (
                     monotonic() + CRASH_PAUSE * (monotonic() - child.started_at < 10)

@@ -3,7 +3,7 @@
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from hubqueue.lifecycle.connections import discard, is_left_open
+from hubqueue.lifecycle.connections import discard, left_open
 
 
 def tidy(*, distrust: bool) -> None:
@@ -14,7 +14,7 @@ def tidy(*, distrust: bool) -> None:
     """
     for connection in connections.all(initialized_only=True):
         try:
-            if distrust or is_left_open(connection.alias):
+            if distrust or left_open(connection):
                 discard(connection.alias)
             elif _is_pooled(connection) or (
                 connection.errors_occurred and not connection.is_usable()

@@ -1,5 +1,6 @@
 """What a claim costs: bounded by its batch, not by what waits for later, what is finished, or who has work."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
@@ -16,7 +17,7 @@ from tests.support.rows import KIND
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
-CLAIM = "SELECT json_array_elements(jobs) FROM hubqueue_claim(%s, %s, %s, %s, %s, %s)"
+CLAIM = "SELECT json_array_elements(jobs) FROM hubqueue_claim(%s, %s, %s, %s)"
 QUEUES = [f"q{n}" for n in range(20)]
 BATCH = 10
 
@@ -50,10 +51,10 @@ def crowded() -> Iterator[None]:
         cursor.execute("ALTER TABLE hubqueue_job RESET (autovacuum_enabled)")
 
 
-def claim_and_measure(queues: list[str], turn: str = "") -> tuple[int, int, float]:
+def claim_and_measure(queues: list[str]) -> tuple[int, int, float]:
     """Rows claimed, blocks touched and milliseconds of one claim, as the server counts them."""
-    cap = [BATCH] * len(queues)
-    arguments = [uuid4(), queues, cap, BATCH, [KIND], [turn] * len(queues)]
+    lanes = [{"queue": queue, "room": BATCH, "turns": {}, "floors": {}} for queue in queues]
+    arguments = [uuid4(), json.dumps(lanes), BATCH, json.dumps([KIND])]
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {CLAIM}", arguments)
         ((plan,),) = cursor.fetchall()

@@ -44,8 +44,8 @@ def enqueue(cluster: Cluster) -> None:
 def claim(cluster: Cluster) -> int:
     with psycopg.connect(cluster.url(), autocommit=True) as connection:
         row = connection.execute(
-            "SELECT jobs -> 0 ->> 11 FROM hubqueue_claim(%s, '{default}', '{1}', 1, '{k}', '{\"\"}')",
-            [uuid4()],
+            "SELECT jobs -> 0 ->> 11 FROM hubqueue_claim(%s, %s, 1, '[\"k\"]')",
+            [uuid4(), '[{"queue": "default", "room": 1, "turns": {}, "floors": {}}]'],
         ).fetchone()
     assert row is not None, "the job is due"
     return int(row[0])

@@ -1,5 +1,6 @@
 """What a renewal round tells the children about their jobs."""
 
+import os
 from datetime import timedelta
 from time import monotonic
 from typing import Any
@@ -8,7 +9,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from hubqueue.runner import heartbeat as rounds
-from hubqueue.runner.crew import Child, Crew, InFlight
+from hubqueue.runner.board import open_board
+from hubqueue.runner.crew import Child, Crew
 from hubqueue.runner.heartbeat import Heartbeat
 from hubqueue.states import State
 from tests.support.rows import make_job
@@ -27,8 +29,10 @@ class Wire:
 def child(worker: UUID, fence: int) -> tuple[Child, Wire]:
     wire = Wire()
     job = make_job(State.RUNNING, claimed_by=worker)
-    made = Child(worker, 0, "worker", None, wire, registered=True)  # type: ignore[arg-type]
-    made.in_flight[job.pk] = InFlight(fence, monotonic() + 60)
+    board, descriptor = open_board(1)
+    os.close(descriptor)
+    board.put(job.pk, fence, monotonic() + 60)
+    made = Child(worker, 0, "worker", None, wire, board, registered=True)  # type: ignore[arg-type]
     return made, wire
 
 

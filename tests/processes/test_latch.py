@@ -266,15 +266,16 @@ def test_a_timeout_is_a_timeout_even_when_the_handler_broke_its_connection_befor
     assert list(Failure.objects.values_list("code", "spent")) == [("timeout", True)]
 
 
-def test_the_watch_forgets_latches_that_are_closed() -> None:
+def test_the_watch_keeps_nothing_of_handlers_that_have_ended() -> None:
     deadlines = Deadlines()
     remembered = []
     for _ in range(5000):
         latch = Latch()
         deadlines.watch(latch, 3600)
         latch.call(int)
+        deadlines.forget(latch)
         remembered.append(weakref.ref(latch))
     del latch
     gc.collect()
     alive = sum(each() is not None for each in remembered)
-    assert alive < 1000, f"{alive} latches of handlers that ended are still kept"
+    assert not alive, f"{alive} latches of handlers that ended are still kept"

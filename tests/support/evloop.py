@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from threading import Event
 from threading import enumerate as living
 from typing import Any
 from uuid import UUID, uuid4
 
+from hubqueue.lifecycle.owed import Owed, pay
 from hubqueue.lifecycle.settle import Settled
 from hubqueue.registry import registry
 from hubqueue.runner.evloop import Evloop
@@ -18,6 +20,7 @@ from tests.support.rows import claim_all, make_job
 from tests.support.wait import until
 
 PATIENT = 60.0
+AT_ONCE = timedelta(seconds=10)
 
 
 class Trip:
@@ -35,8 +38,11 @@ class Trip:
         assert self.ended.wait(PATIENT), "the job did not end"
         if isinstance(self.outcome, BaseException):
             raise self.outcome
-        assert isinstance(self.outcome, Settled), self.outcome
-        return self.outcome
+        outcome = (
+            pay(self.outcome, patience=AT_ONCE) if isinstance(self.outcome, Owed) else self.outcome
+        )
+        assert isinstance(outcome, Settled), outcome
+        return outcome
 
 
 class Afloat:

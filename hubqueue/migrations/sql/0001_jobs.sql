@@ -18,31 +18,33 @@ CREATE FUNCTION hubqueue_claimed(job hubqueue_job) RETURNS json LANGUAGE sql STA
     )
 $$;
 
--- Claims up to total due jobs for worker: lane by lane, priority by priority (strict), turns over tenants, then age.
--- rooms[i] bounds lanes[i]; turns[i] is {priority: tenant that was served last} there, as text ('' = nothing yet, the
--- tenant '' is the installation's own work); floors is what the last answer said: {lane: {priority: moment}}. Rows before a floor are not looked at, so that the
--- dead entries of what was claimed already are not walked again; without floors everything is looked at.
+-- Claims up to total due jobs of kinds for worker: lane by lane, priority by priority (strict), turns over tenants, then
+-- age. A lane is {queue, room, turns, floors}: how many it may give; {priority: the tenant that was served last} there
+-- ('' = the installation's own work); and {priority: moment} as the last answer said. Rows before a floor are not looked
+-- at, so that the dead entries of what was claimed already are not walked again; without floors everything is looked at.
 -- The answer has a row per lane that gave something: its jobs in order, each as hubqueue_claimed has it, and what the
 -- caller is to pass next time. Every query below is bounded by the room left. The plans must not depend on how fresh
 -- the table's statistics are, hence the SETs.
-CREATE FUNCTION hubqueue_claim(
-    worker uuid, lanes text[], rooms int[], total int, kinds text[], turns text[], floors jsonb DEFAULT '{}'
-) RETURNS TABLE (lane text, next_turn text, next_floors jsonb, jobs json) LANGUAGE plpgsql
+CREATE FUNCTION hubqueue_claim(worker uuid, lanes jsonb, total int, kinds jsonb)
+RETURNS TABLE (queue text, next_turns jsonb, next_floors jsonb, jobs json) LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
+#variable_conflict use_column
 DECLARE
     moment CONSTANT timestamptz := hubqueue_now();
     shut_queues text[];
     shut_tenants text[];
     open_kinds text[];
+    lane record;
     room int;
     known int[];
     level int;
     floor timestamptz;
     oldest timestamptz;
+    waiting bigint;
     seen jsonb;
     ring text[];
     stop text;
-    turn jsonb;
+    turns jsonb;
     picked uuid[];
     more uuid[];
     taken int := 0;
@@ -52,47 +54,56 @@ BEGIN
     SELECT
         coalesce(array_agg(value) FILTER (WHERE scope = 'queue'), '{}'),
         coalesce(array_agg(value) FILTER (WHERE scope = 'tenant'), '{}'),
-        (SELECT array_agg(kind) FROM unnest(kinds) AS kind WHERE kind NOT IN (
+        (SELECT array_agg(kind) FROM jsonb_array_elements_text(kinds) AS kind WHERE kind NOT IN (
             SELECT value FROM hubqueue_pause WHERE scope = 'kind' AND (until IS NULL OR until > moment)))
     INTO shut_queues, shut_tenants, open_kinds
     FROM hubqueue_pause WHERE until IS NULL OR until > moment;
     IF open_kinds IS NULL THEN RETURN; END IF;
 
-    FOR number IN 1 .. cardinality(lanes) LOOP
-        lane := lanes[number];
-        room := least(rooms[number], total - taken);
-        CONTINUE WHEN room <= 0 OR lane = ANY (shut_queues);
+    FOR lane IN
+        SELECT given.* FROM ROWS FROM (
+            jsonb_to_recordset(lanes) AS (queue text, room int, turns jsonb, floors jsonb)
+        ) WITH ORDINALITY AS given (queue, room, turns, floors, place) ORDER BY given.place
+    LOOP
+        room := least(lane.room, total - taken);
+        CONTINUE WHEN room <= 0 OR lane.queue = ANY (shut_queues);
         picked := '{}';
         seen := '{}';
-        turn := coalesce(nullif(turns[number], ''), '{}');
-        known := ARRAY(SELECT jsonb_object_keys(floors -> lane)::int);
+        turns := lane.turns;
+        known := ARRAY(SELECT jsonb_object_keys(lane.floors)::int);
         level := -32769;
         LOOP
-            level := hubqueue_next_level(lane, level, known);
+            level := hubqueue_next_level(lane.queue, level, known);
             EXIT WHEN level IS NULL;
 
             -- One look at the level's oldest: where nothing is due no walk begins, and it is the next floor.
-            floor := coalesce((floors -> lane ->> level::text)::timestamptz, '-infinity');
-            SELECT j.run_at INTO oldest FROM hubqueue_job AS j
-            WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane AND j.priority = level
-                AND j.run_at >= floor AND j.run_at <= moment AND j.kind = ANY (open_kinds)
-                AND (j.tenant_id IS NULL OR j.tenant_id <> ALL (shut_tenants))
-            ORDER BY j.run_at LIMIT 1;
-            CONTINUE WHEN NOT FOUND;
+            floor := coalesce((lane.floors ->> level::text)::timestamptz, '-infinity');
+            SELECT min(first.run_at), count(*) INTO oldest, waiting FROM (
+                SELECT j.run_at FROM hubqueue_job AS j
+                WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane.queue AND j.priority = level
+                    AND j.run_at >= floor AND j.run_at <= moment AND j.kind = ANY (open_kinds)
+                    AND (j.tenant_id IS NULL OR j.tenant_id <> ALL (shut_tenants))
+                ORDER BY j.run_at LIMIT room + 1
+            ) AS first;
+            CONTINUE WHEN waiting = 0;
             floor := oldest;
             seen := seen || jsonb_build_object(level, oldest);
 
-            -- Every level goes on from where it stopped itself, else one busy urgent tenant would send the others of
-            -- the next level back to the same start for ever.
-            SELECT walk.ring, walk.stop INTO ring, stop FROM hubqueue_turns(
-                lane, level, coalesce(turn ->> level::text, ''), room, floor, moment, shut_tenants
-            ) AS walk;
+            -- Where all that is due fits into the room, nobody has to wait for a turn. Every level goes on from where it
+            -- stopped itself, else one busy urgent tenant would send the others of the next level back to the same
+            -- start for ever.
+            ring := '{}';
+            IF waiting > room THEN
+                SELECT walk.ring, walk.stop INTO ring, stop FROM hubqueue_turns(
+                    lane.queue, level, coalesce(turns ->> level::text, ''), room, floor, moment, shut_tenants
+                ) AS walk;
+            END IF;
             IF cardinality(ring) > 0 THEN
-                turn := turn || jsonb_build_object(level, stop);
+                turns := turns || jsonb_build_object(level, stop);
                 SELECT coalesce(array_agg(due.id), '{}') INTO more
                 FROM unnest(ring) AS tenant, LATERAL (
                     SELECT j.id FROM hubqueue_job AS j
-                    WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane AND j.priority = level
+                    WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane.queue AND j.priority = level
                         AND coalesce(j.tenant_id, '') = tenant AND j.run_at >= floor AND j.run_at <= moment
                         AND j.kind = ANY (open_kinds)
                     ORDER BY j.run_at, j.id
@@ -106,7 +117,7 @@ BEGIN
             IF room > 0 THEN
                 SELECT coalesce(array_agg(due.id), '{}') INTO more FROM (
                     SELECT j.id FROM hubqueue_job AS j
-                    WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane AND j.priority = level
+                    WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane.queue AND j.priority = level
                         AND j.run_at >= floor AND j.run_at <= moment AND j.kind = ANY (open_kinds)
                         AND (j.tenant_id IS NULL OR j.tenant_id <> ALL (shut_tenants))
                         AND j.id <> ALL (picked)
@@ -119,6 +130,7 @@ BEGIN
             END IF;
             EXIT WHEN room <= 0;
         END LOOP;
+        CONTINUE WHEN cardinality(picked) = 0;
 
         RETURN QUERY
             WITH moved AS (
@@ -134,8 +146,8 @@ BEGIN
                 WHERE j.id = p.id
                 RETURNING j AS job, p.place
             )
-            SELECT lane, turn::text, seen, json_agg(hubqueue_claimed(moved.job) ORDER BY moved.place)
-            FROM moved HAVING count(*) > 0;
+            SELECT lane.queue, turns, seen, json_agg(hubqueue_claimed(moved.job) ORDER BY moved.place)
+            FROM moved;
         taken := taken + cardinality(picked);
         EXIT WHEN taken >= total;
     END LOOP;
