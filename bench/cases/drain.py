@@ -25,6 +25,12 @@ def drain2(system: System, options: Options) -> Figures:
     return drained(system, options, "noop", 2)
 
 
+@case("drain-detached")
+def drain_detached(system: System, options: Options) -> Figures:
+    """the same of a detached handler, one worker process (peers: as in drain)"""
+    return drained(system, options, "noop_detached", 1)
+
+
 @case("effect")
 def effect(system: System, options: Options) -> Figures:
     """jobs/s that each insert a row with a unique key, one worker process"""
@@ -79,7 +85,7 @@ def drained(system: System, options: Options, kind: str, processes: int) -> Figu
         "commits": (commits_after - commits) / count,
         "repeats": len(starts) - count,
     }
-    if kind != "noop" and system.effects() != count:
+    if not kind.startswith("noop") and system.effects() != count:
         raise Broken(f"expected {count} effects, got {system.effects()}")
     return figures
 

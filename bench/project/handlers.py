@@ -1,6 +1,5 @@
 """The handlers that are measured. What they do is told in bench/systems/__init__.py."""
 
-import inspect
 import time
 from typing import Any
 
@@ -11,13 +10,25 @@ from bench.systems import EFFECT, SLEEP
 from hubqueue.api import Handler, JobContext, handler
 
 
-@handler("bench.noop", detached=True)
+@handler("bench.noop", group=100)
 def noop(job: JobContext, *, number: int) -> None:
+    note(number)
+
+
+@handler("bench.noop_detached", detached=True)
+def noop_detached(job: JobContext, *, number: int) -> None:
     note(number)
 
 
 @handler("bench.effect")
 def effect(job: JobContext, *, number: int) -> None:
+    note(number)
+    with connection.cursor() as cursor:
+        cursor.execute(EFFECT, [number])
+
+
+@handler("bench.effect_grouped", group=100)
+def effect_grouped(job: JobContext, *, number: int) -> None:
     note(number)
     with connection.cursor() as cursor:
         cursor.execute(EFFECT, [number])
@@ -36,18 +47,9 @@ def paused(job: JobContext, *, number: int) -> None:
 
 KINDS: dict[str, Handler[Any]] = {
     "noop": noop,
+    "noop_detached": noop_detached,
     "effect": effect,
+    "effect_grouped": effect_grouped,
     "sleep": sleep,
     "paused": paused,
 }
-
-if "group" in inspect.signature(handler).parameters:
-    options: dict[str, Any] = {"group": 100}
-
-    @handler("bench.effect_grouped", **options)
-    def effect_grouped(job: JobContext, *, number: int) -> None:
-        note(number)
-        with connection.cursor() as cursor:
-            cursor.execute(EFFECT, [number])
-
-    KINDS["effect_grouped"] = effect_grouped
