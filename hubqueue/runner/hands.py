@@ -131,7 +131,7 @@ class Hands:
     def _work(self) -> None:
         while (batch := self._next()) is not None:
             self.begun.append(batch)
-            self._flight.end(batch, self._run(batch))
+            self._run(batch)
             self.batches.remove(batch)
             self.begun.remove(batch)
             self._freed(batch)
@@ -146,9 +146,11 @@ class Hands:
             self.taken += 1
             return self._waiting.popleft()
 
-    def _run(self, batch: Batch) -> Sequence[Outcome]:
+    def _run(self, batch: Batch) -> None:
+        """Run a batch to its end, together or, where that does not go well, one by one."""
         if len(batch.running) == 1:
-            return [self._run_one(batch)]
+            self._flight.end(batch, [self._run_one(batch)])
+            return
         outcomes: Sequence[Outcome] | None
         try:
             self._flight.begin(batch)
@@ -159,9 +161,11 @@ class Hands:
         self._flight.stop(batch)
         tidy(distrust=batch.latch.fired)
         if outcomes is not None:
-            return outcomes
+            self._flight.end(batch, outcomes)
+            return
         self._flight.put_off(batch)
-        return [self._run_apart(batch, running) for running in batch.running]
+        for running in batch.running:
+            self._run_apart(batch, running)
 
     def _run_one(self, batch: Batch) -> Outcome:
         try:
@@ -173,14 +177,14 @@ class Hands:
             self._flight.stop(batch)
             tidy(distrust=batch.latch.fired)
 
-    def _run_apart(self, batch: Batch, running: Running) -> Outcome:
+    def _run_apart(self, batch: Batch, running: Running) -> None:
         """One of a batch that did not go well together, under a timeout of its own."""
         single = Batch(batch.handler, [running])
         self.batches.append(single)
         if self._interrupting:
             single.latch.fire(Interrupted)
         try:
-            return self._run_one(single)
+            self._flight.end(single, [self._run_one(single)])
         finally:
             self.batches.remove(single)
 

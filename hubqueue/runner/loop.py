@@ -253,7 +253,7 @@ class Loop:
         self.wire.send({"registered": self.bell.listening})
 
     def _claim(self) -> list[Claimed]:
-        if self.solo and self.evloop.count:
+        if self.solo and (self.evloop.count or not self.flight.payer.idle):
             return []
         if self.solo:
             found = claim_suspect(
@@ -286,7 +286,9 @@ class Loop:
             self.wake()
 
     def _settled(self) -> None:
-        if self.draining:
+        if self.solo:
+            self.pace.now()
+        if self.draining or self.solo:
             self.wake()
 
     def _tell(self) -> None:
@@ -358,7 +360,7 @@ class Loop:
         self.hands.interrupt_all()
         self.evloop.interrupt_all()
         horizon = monotonic() + 5
-        while self._busy and monotonic() < horizon:
+        while (self._busy or not self.flight.payer.idle) and monotonic() < horizon:
             with selectors.DefaultSelector() as selector:
                 selector.register(self._woken, selectors.EVENT_READ)
                 selector.select(0.2)

@@ -64,3 +64,16 @@ def test_neighbours_of_a_hanging_handler_come_back_unspent_and_are_no_suspects(h
 def fences(hub: Hub, name: str) -> set[str]:
     """The fence of the first run."""
     return {hub.lines(f"{name}-1")[0].split()[2]}
+
+
+def test_members_of_a_slow_group_run_one_by_one_each_in_its_own_time(hub: Hub) -> None:
+    """Together they take longer than one of them may, and the first is done long before the last."""
+    worker = hub.ready("--threads", "1")
+    before = [child.pid for child in worker.regular()]
+    names = [f"slow-{number:02}" for number in range(12)]
+    jobs = hub.put("proof.slow_grouped", [{"name": name, "seconds": 0.75} for name in names])
+    rows = [hub.reaches(job, "SUCCEEDED", within=120) for job in jobs]
+    assert {row["attempts"] for row in rows} == {1}
+    assert [hub.failures(job) for job in jobs] == [[]] * len(jobs)
+    assert hub.effects() == names
+    assert [child.pid for child in worker.regular()] == before

@@ -52,6 +52,12 @@ def effect_grouped(job: JobContext, *, name: str, seconds: float = 0.0, hold: bo
     effect(job, name=name, seconds=seconds, hold=hold)
 
 
+@handler("proof.slow_grouped", group=12, timeout=timedelta(seconds=1))
+def slow_grouped(job: JobContext, *, name: str, seconds: float) -> None:
+    """In one commit with others, as long as they are in time together."""
+    effect(job, name=name, seconds=seconds, hold=False)
+
+
 @handler(
     "proof.mixed_grouped", group=8, max_attempts=MANY, backoff=SOON, timeout=timedelta(seconds=2)
 )
