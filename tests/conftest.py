@@ -1,6 +1,7 @@
 """What every test may ask for."""
 
 import os
+import signal
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -15,6 +16,10 @@ from config.embedded import locks, server
 from config.embedded.home import own_directory
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+
+# Who starts the tests in the background may have these ignored, and every process we start would inherit that.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How fast this machine is today is no promise.
 hypothesis.settings.register_profile("hubqueue", deadline=None)

@@ -104,9 +104,10 @@ class Supervisor:
 
         self._woken.setblocking(False)
         self._waker.setblocking(False)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
-                signal.signal(number, heard)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, heard)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
+            signal.signal(signal.SIGHUP, heard)
 
     def _over(self) -> bool:
         return self.draining and not self.crew.children and self.scheduler is None
