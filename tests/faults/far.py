@@ -19,6 +19,8 @@ class Far:
         url = f"postgres://{postgres.user}@127.0.0.1:{self.proxy.port}/{name}"
         self.site = Site(hub, seconds=SECONDS, DATABASE_URL=url)
         self.site.ready()
+        # From here on a fault meets workers at work, not their start.
+        self.site.load.goes_on(40)
         self.pids = self.site.trees[0].pids()
 
     def close(self) -> None:

@@ -72,7 +72,8 @@ def test_no_room_for_the_end_of_an_attempt_spends_none(site: Site, write: str, w
     with full(site.hub, write, "hubqueue_job", when):
         refused(site.hub)
     site.check(explained=HANDED_BACK)
-    assert site.trees[0].pids() == pids
+    # A scheduler that was about to start, or a child for suspects, may have come.
+    assert set(pids) <= set(site.trees[0].pids())
 
 
 def test_no_room_for_the_history_delays_the_end_of_failed_attempts(site: Site) -> None:
