@@ -42,6 +42,7 @@ def redrive_many(
 def _batch(chunk: Sequence[UUID], *, actor: str, reason: str, using: str) -> list[Answer]:
     with transaction.atomic(using=using):
         with connection(using).cursor() as cursor:
+            cursor.execute(sql("redrive_lock"), {"ids": list(chunk)})
             cursor.execute(
                 sql("redrive_batch"),
                 {

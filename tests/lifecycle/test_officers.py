@@ -11,11 +11,13 @@ import pytest
 from hubqueue import officers
 from hubqueue.errors import MoveRefused, Superseded
 from hubqueue.lifecycle import operate
+from hubqueue.lifecycle.failure import Broken
+from hubqueue.lifecycle.settle import give_up, settle
 from hubqueue.models import Job, Operation, Pause
 from hubqueue.states import Move, State, Stop
 from tests.support.handlers import ABANDONED, scripted
 from tests.support.rival import Rival
-from tests.support.rows import claim_all, make_job, now
+from tests.support.rows import claim_all, held, make_job, now
 
 pytestmark = pytest.mark.django_db
 
@@ -214,6 +216,22 @@ def test_redrive_of_many_survives_an_enqueue_of_one_of_its_keys() -> None:
         found = {each.job_id: each for each in answers.result(30)}
     assert [found[each].state for each in dead] == [State.READY, None, State.READY]
     assert found[dead[1]].message == f"superseded by {standing.id}"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_redrive_of_many_looks_at_rows_as_they_are_once_their_locks_were_waited_for() -> None:
+    dead, standing = make_job(State.DEAD, dedupe_key="k"), make_job(dedupe_key="k")
+    dying = make_job(State.RUNNING)
+    with Rival() as rival, Rival() as officer:
+        rival.begin()
+        rival.do(lambda: officers.cancel(standing.id, **BY))
+        rival.do(lambda: settle(held(dying), give_up(Broken("broke")), using="default"))
+        ids = [standing.id, dead.id, dying.id]
+        answers = officer.start(lambda: list(officers.redrive_many(ids, **BY)))
+        officer.until_blocked()
+        rival.commit()
+        assert [each.code for each in answers.result(30)] == ["wrong_state", "", ""]
+    assert Job.objects.ready().count() == 2
 
 
 def test_dead_letters_are_found_by_kind_code_queue_and_tenant() -> None:

@@ -55,7 +55,7 @@ class Book:
         """Add what ``other`` wrote since ``before``: two transactions side by side never wrote the same."""
         for name in self.PARTS:
             mine, old, new = getattr(self, name), getattr(before, name), getattr(other, name)
-            for key in old.keys() | new.keys():
+            for key in {**old, **new}:  # in order: a story is told twice alike
                 if old.get(key, ABSENT) == new.get(key, ABSENT):
                     continue
                 assert mine.get(key, ABSENT) == old.get(key, ABSENT), (

@@ -60,7 +60,7 @@ class Ending:
         raise AssertionError(self.name)
 
 
-DONE, REPEAT = Ending("done"), Ending("repeat", minutes=40)
+DONE, DEAD_END = Ending("done"), Ending("dead", code="broke")
 CODES = st.sampled_from(["broke", "away"])
 ENDING = st.one_of(
     st.just(DONE),
@@ -119,8 +119,8 @@ def end(book: Book, claimed: Claimed, ending: Ending, now: Span, new: New) -> Ro
             state = PARKED if stop == "park" else READY
             values |= {"state": state, "run_at": rerun, "rerun_at": None, "attempts": 0}
     else:
-        values |= _state(ending, stop, now)
         values |= _moments(ending, row, asked, stop)
+        values |= _state(ending, stop, now)
     if values["state"] == PARKED:
         values["park_reason"] = row.park_reason if stop == "park" else ending.reason
     after = book.change(row, **values)
@@ -167,7 +167,9 @@ class Settle:
     stale: bool
 
     def deed(self, book: Book, pick: int) -> "Settling | None":
-        live = sorted(book.live.values(), key=lambda claimed: claimed.id)
+        live = sorted(
+            book.live.values(), key=lambda claimed: (_is_plain(book, claimed), claimed.id)
+        )
         live = live[pick % len(live) :] + live[: pick % len(live)] if live else []
         ended = list(zip(live, self.endings, strict=False))
         ended = [(claimed, _fitting(claimed, ending)) for claimed, ending in ended]
@@ -178,6 +180,12 @@ class Settle:
             ended = [each for each in ended[:-1] if each[0].id != past.id]
             ended.append((past, self.endings[-1]))
         return Settling(ended) if ended else None
+
+
+def _is_plain(book: Book, claimed: Claimed) -> bool:
+    """Whether nothing happened to the job since it was claimed. The others come first."""
+    row = book.rows[claimed.id]
+    return row.stop_requested is None and row.rerun_at is None
 
 
 def _fitting(claimed: Claimed, ending: Ending) -> Ending:

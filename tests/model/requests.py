@@ -12,6 +12,7 @@ from hubqueue.lifecycle.enqueue import Outcome
 from hubqueue.querysets import database_now
 from hubqueue.registry import Prepared
 from tests.model.book import Book, New
+from tests.model.deed import pick_from
 from tests.model.kinds import KINDS
 from tests.model.moments import Moment, Span, earlier, span
 from tests.model.row import PARKED, READY, RUNNING, Row
@@ -61,6 +62,11 @@ class Enqueue:
     rolled_back: bool
     alike: bool
 
+    def of_one_key(self) -> "Enqueue":
+        """The same, all for one key."""
+        asks = (replace(each, kind="model.plain", key="k") for each in self.asks)
+        return replace(self, asks=tuple(asks))
+
     def deed(self, book: Book, pick: int) -> "Enqueueing":
         """With ``alike`` the first request is for the key of a job that stands."""
         keyed = [row for row in book.in_order() if row.unfinished and row.dedupe_key]
@@ -69,6 +75,29 @@ class Enqueue:
         row = keyed[-1 - pick % len(keyed)]
         first = replace(self.asks[0], kind=row.kind, key=row.dedupe_key)
         return Enqueueing(replace(self, asks=(first, *self.asks[1:])))
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """A request for the key of a job that ran already, runs, or is set aside."""
+
+    ask: Ask
+
+    def deed(self, book: Book, pick: int) -> "Enqueueing | None":
+        row = pick_from(sleepers(book), pick)
+        if row is None:
+            return None
+        ask = replace(self.ask, kind=row.kind, key=row.dedupe_key)
+        return Enqueueing(Enqueue((ask,), bulk=False, rolled_back=False, alike=False))
+
+
+def sleepers(book: Book) -> list[Row]:
+    """Jobs whose key meets another row of the dedupe table than the first."""
+    return [
+        row
+        for row in book.in_order()
+        if row.unfinished and row.dedupe_key and (row.state != READY or row.attempts)
+    ]
 
 
 class Enqueueing:
@@ -183,10 +212,32 @@ ENQUEUE = st.builds(
     rolled_back=st.just(False),
     alike=st.booleans(),
 )
+ALIKE = st.builds(
+    Enqueue,
+    asks=st.tuples(ASK),
+    bulk=st.just(True),
+    rolled_back=st.just(False),
+    alike=st.just(True),
+)
 ENQUEUE_MANY = st.builds(
     Enqueue,
     asks=st.lists(ASK, min_size=2, max_size=6).map(tuple),
     bulk=st.just(True),
     rolled_back=st.sampled_from([False, False, False, True]),
     alike=st.booleans(),
+)
+WAKE = st.builds(Wake, ask=ASK)
+
+
+def crowd(kind: str, priority: int, each: int) -> Enqueue:
+    """So many jobs of every tenant, due now, by one call."""
+    asks = tuple(Ask(kind, None, tenant, priority, None, 0) for tenant in TENANTS * each)
+    return Enqueue(asks, bulk=True, rolled_back=False, alike=False)
+
+
+CROWD = st.builds(
+    crowd,
+    kind=st.sampled_from(["model.plain", "model.mail"]),
+    priority=st.sampled_from([0, 5]),
+    each=st.integers(1, 2),
 )

@@ -29,12 +29,12 @@ def machine() -> Iterator[type[Lifecycle]]:
 
 def test_a_life_by_chance_is_the_one_the_contract_tells(machine: type[Lifecycle]) -> None:
     run_state_machine_as_test(
-        machine, settings=settings(BASE, max_examples=60, stateful_step_count=30)
+        machine, settings=settings(BASE, max_examples=200, stateful_step_count=30)
     )
 
 
 @pytest.mark.slow
 def test_longer_lives_by_chance_are_the_ones_the_contract_tells(machine: type[Lifecycle]) -> None:
     run_state_machine_as_test(
-        machine, settings=settings(BASE, max_examples=120, stateful_step_count=50)
+        machine, settings=settings(BASE, max_examples=240, stateful_step_count=50)
     )

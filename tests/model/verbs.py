@@ -56,6 +56,17 @@ class Verb:
         return Saying(self.name, row.id)
 
 
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Ask a job that runs to stop."""
+
+    name: str
+
+    def deed(self, book: Book, pick: int) -> "Saying | None":
+        claimed = pick_from(list(book.live.values()), pick)
+        return None if claimed is None else Saying(self.name, claimed.id)
+
+
 @dataclass(slots=True)
 class Saying:
     name: str
@@ -248,13 +259,16 @@ VERB = st.builds(
     name=st.sampled_from(sorted(VERBS)),
     fitting=st.sampled_from([True, True, True, False]),
 )
+STOP = st.builds(Stop, name=st.sampled_from(["cancel", "park"]))
 REDRIVE_MANY = st.builds(
-    RedriveMany, which=st.tuples(*[st.booleans()] * 12), dead_only=st.booleans()
+    RedriveMany,
+    which=st.one_of(st.just((True,) * 12), st.tuples(*[st.booleans()] * 12)),
+    dead_only=st.booleans(),
 )
 SHUT = st.one_of(
     st.builds(
         Shut,
-        pause=st.booleans(),
+        pause=st.sampled_from([True, True, False]),
         scope=st.just(scope),
         value=st.sampled_from(values),
         minutes=st.sampled_from([None, 10, 40]),
@@ -262,6 +276,7 @@ SHUT = st.one_of(
     for scope, values in (
         ("queue", ["default", "mail"]),
         ("kind", ["model.plain", "model.mail"]),
+        ("tenant", ["a", "b"]),
         ("tenant", ["a", "b"]),
     )
 )

@@ -1,6 +1,6 @@
+-- The rows are locked already, by a statement before: this one sees them, and what has their keys, as they are now.
 WITH wanted AS MATERIALIZED (
-    SELECT id, kind, dedupe_key, state, queue FROM hubqueue_job
-    WHERE id = ANY (%(ids)s::uuid[]) ORDER BY kind, dedupe_key, id FOR NO KEY UPDATE
+    SELECT id, kind, dedupe_key, state, queue FROM hubqueue_job WHERE id = ANY (%(ids)s::uuid[])
 ),
 ranked AS MATERIALIZED (
     SELECT
