@@ -28,6 +28,9 @@ WRITES = {
 }
 
 
+Key = tuple[UUID, int]
+
+
 @dataclass(slots=True)
 class Claimed:
     """A job as one attempt holds it. ``claimed_at`` is the database's clock at the claim."""
@@ -49,6 +52,11 @@ class Claimed:
     created_at: datetime
     claimed_at: datetime
     claimed_by: UUID | None
+
+    @property
+    def attempt(self) -> Key:
+        """Which attempt of which job: the same job may be ours again before its last attempt is tidied away."""
+        return self.id, self.fence
 
 
 class Attempted(msgspec.Struct):

@@ -25,7 +25,7 @@ class Child:
     heard_at: float = field(default_factory=monotonic)
     listen_age: float | None = None
     registered: bool = False
-    stops_told: set[tuple[UUID, str]] = field(default_factory=set)
+    stops_told: set[tuple[UUID, int, str]] = field(default_factory=set)
     blocked_by: UUID | None = None
     granted: dict[UUID, float] = field(default_factory=dict)
     killed_for: set[UUID] = field(default_factory=set)

@@ -34,7 +34,7 @@ class Deadlines:
             with self._changed:
                 # Set before it is looked at: a moment that comes later than this look sees it, and wakes us.
                 self._wakes_at = NEVER
-                self._wakes_at = min(list(self._moments.values()), default=NEVER)
+                self._wakes_at = min(self._moments.copy().values(), default=NEVER)
                 left = self._wakes_at - monotonic()
                 if left > 0:
                     self._changed.wait(None if left == NEVER else left)
@@ -42,7 +42,7 @@ class Deadlines:
 
     def _fire_late(self) -> None:
         now = monotonic()
-        for latch, moment in list(self._moments.items()):
+        for latch, moment in self._moments.copy().items():
             if moment <= now:
                 self.forget(latch)
                 # By itself: a server that does not answer lets each of them wait.

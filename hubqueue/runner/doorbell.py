@@ -37,8 +37,10 @@ class Doorbell:
     def listening(self) -> bool:
         return self._session is not None
 
-    def fileno(self) -> int | None:
-        return self._session.fileno() if self._session is not None else None
+    def fileno(self) -> int:
+        """Of the connection, while ``listening``."""
+        assert self._session is not None
+        return self._session.fileno()
 
     def tend(self) -> bool:
         """Connect when due, prove the connection when due. True when it was just (re)connected: look at once."""

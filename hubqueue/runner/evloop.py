@@ -8,7 +8,6 @@ from contextvars import Context, copy_context
 from threading import Thread
 from time import monotonic
 from typing import Any
-from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from django.db import connections
@@ -16,6 +15,7 @@ from django.db import connections
 from hubqueue.conf import conf
 from hubqueue.errors import Interrupted, StopRequested
 from hubqueue.lifecycle.failure import broken_by
+from hubqueue.lifecycle.guard import Key
 from hubqueue.runner.async_attempt import ON_BEHALF, AsyncAttempt
 from hubqueue.runner.desks import Desks
 from hubqueue.runner.hands import Batch, Outcome, Running
@@ -37,7 +37,7 @@ class Evloop:
         self,
         *,
         using: str,
-        in_flight: dict[UUID, Running],
+        in_flight: dict[Key, Running],
         began: Callable[[Sequence[Batch]], None],
         ended: Callable[[Batch, Outcome], None],
     ) -> None:
@@ -45,7 +45,7 @@ class Evloop:
         self._in_flight = in_flight
         self._began = began
         self._ended = ended
-        self._attempts: dict[UUID, AsyncAttempt] = {}
+        self._attempts: dict[Key, AsyncAttempt] = {}
         self._owners: WeakKeyDictionary[asyncio.Task[Any], AsyncAttempt] = WeakKeyDictionary()
         self._runners: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -75,13 +75,13 @@ class Evloop:
             (running,) = batch.running
             attempt = AsyncAttempt(batch, desks, using=self._using)
             batch.began_at = monotonic()
-            self._in_flight[running.claimed.id] = running
-            self._attempts[running.claimed.id] = attempt
+            self._in_flight[running.claimed.attempt] = running
+            self._attempts[running.claimed.attempt] = attempt
             loop.call_soon_threadsafe(self._start, attempt, context=self._context)
 
-    def heed(self, job_id: UUID) -> None:
-        """An officer asked this job to stop, or it is lost: cancel its handler."""
-        if (attempt := self._attempts.get(job_id)) is not None:
+    def heed(self, which: Key) -> None:
+        """An officer asked this attempt to stop, or it is lost: cancel its handler."""
+        if (attempt := self._attempts.get(which)) is not None:
             self._fire(attempt, StopRequested)
 
     def interrupt_all(self) -> None:
@@ -97,8 +97,8 @@ class Evloop:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._desks.dismiss()
 
-    def blocked(self) -> tuple[float, UUID | None]:
-        """For how many seconds the loop has not turned, and the job whose handler keeps it, where that is known.
+    def blocked(self) -> tuple[float, Key | None]:
+        """For how many seconds the loop has not turned, and the attempt whose handler keeps it, where that is known.
 
         Ask now and then from another thread: each time asks the loop to answer.
         """
@@ -113,7 +113,7 @@ class Evloop:
             return 0.0, None
         task = asyncio.current_task(self._loop)
         owner = self._owners.get(task) if task is not None else None
-        return silent, owner.claimed.id if owner else None
+        return silent, owner.claimed.attempt if owner else None
 
     def _answer(self) -> None:
         self._asked_at = None
@@ -135,7 +135,7 @@ class Evloop:
             outcome = await attempt.run()
         except BaseException as raised:
             outcome = raised
-        self._attempts.pop(attempt.claimed.id, None)
+        self._attempts.pop(attempt.claimed.attempt, None)
         self._ended(attempt.batch, outcome)
 
     def _started(self) -> tuple[asyncio.AbstractEventLoop, Desks]:

@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
-from uuid import UUID
 
 from hubqueue.conf import conf
 from hubqueue.lifecycle import settle as verdicts
 from hubqueue.lifecycle.failure import broken_by
+from hubqueue.lifecycle.guard import Claimed, Key
 from hubqueue.lifecycle.owed import Owed
 from hubqueue.runner.board import Board
 from hubqueue.runner.deadlines import Deadlines
@@ -20,14 +20,14 @@ STOP_WITHIN = 5.0
 
 
 class Flight:
-    """The jobs of one child by id (``jobs``), and what is still owed to their rows (``payer``).
+    """The attempts of one child (``jobs``), and what is still owed to their rows (``payer``).
 
     ``settled`` is called, in whatever thread, after each first try to settle. The other methods are called by
     those who run the batches.
     """
 
     def __init__(self, board: Board, *, using: str, settled: Callable[[], None]) -> None:
-        self.jobs: dict[UUID, Running] = {}
+        self.jobs: dict[Key, Running] = {}
         self.payer = Payer(using=using, tried=self._tried)
         self._board = board
         self._using = using
@@ -70,21 +70,21 @@ class Flight:
             elif isinstance(outcome, Owed):
                 self.owe(outcome)
             else:
-                self._over(running.claimed.id)
+                self._over(running.claimed)
 
     def owe(self, owed: Owed) -> None:
         """Have a verdict stored as soon as may be. What bounds it from here on are the engine's own deadlines."""
-        running = self.jobs.get(owed.claimed.id)
+        running = self.jobs.get(owed.claimed.attempt)
         if running is not None and running.slot is not None:
             self._board.unbind(running.slot)
         self.payer.put(owed)
 
     def _tried(self, owed: Owed) -> None:
-        self._over(owed.claimed.id)
+        self._over(owed.claimed)
         self._settled()
 
-    def _over(self, job_id: UUID) -> None:
-        running = self.jobs.pop(job_id, None)
+    def _over(self, claimed: Claimed) -> None:
+        running = self.jobs.pop(claimed.attempt, None)
         if running is not None:
             self._hide(running)
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from threading import Condition, Thread
 from time import monotonic
 from typing import Any, Protocol
-from uuid import UUID
 
 from django.db import connections
 
 from hubqueue.errors import Interrupted
 from hubqueue.lifecycle.context import Watch
 from hubqueue.lifecycle.grouped import run_together
-from hubqueue.lifecycle.guard import Claimed
+from hubqueue.lifecycle.guard import Claimed, Key
 from hubqueue.lifecycle.owed import Owed
 from hubqueue.lifecycle.run import Attempt, run
 from hubqueue.lifecycle.settle import Settled
@@ -52,7 +51,7 @@ class Batch:
 class FlightLog(Protocol):
     """Who keeps what a child holds: ``runner/flight.py``."""
 
-    jobs: dict[UUID, Running]
+    jobs: dict[Key, Running]
 
     def begin(self, batch: Batch) -> None: ...
     def stop(self, batch: Batch) -> None: ...
@@ -72,7 +71,7 @@ class Hands:
         count: int,
         *,
         using: str,
-        flight: "FlightLog",
+        flight: FlightLog,
         freed: Callable[[Batch], None],
     ) -> None:
         self._using = using
@@ -93,7 +92,7 @@ class Hands:
         self.batches += batches
         for batch in batches:
             for running in batch.running:
-                self._flight.jobs[running.claimed.id] = running
+                self._flight.jobs[running.claimed.attempt] = running
         with self._changed:
             self._waiting += batches
             self._changed.notify(len(batches))
@@ -113,7 +112,7 @@ class Hands:
                 self.batches.remove(batch)
                 withdrawn += batch.running
         for running in withdrawn:
-            self._flight.jobs.pop(running.claimed.id, None)
+            self._flight.jobs.pop(running.claimed.attempt, None)
         return withdrawn
 
     def interrupt_all(self) -> None:

@@ -42,9 +42,9 @@ class Heartbeat:
             row = rows.get(job_id)
             if row is None or row.fence != running.fence or row.worker != child.worker:
                 child.wire.send({"lost": [str(job_id), running.fence]})
-            elif row.stop and (job_id, row.stop) not in child.stops_told:
-                child.stops_told.add((job_id, row.stop))
-                child.wire.send({"stop": [str(job_id), row.stop]})
+            elif row.stop and (told := (job_id, row.fence, row.stop)) not in child.stops_told:
+                child.stops_told.add(told)
+                child.wire.send({"stop": [str(job_id), row.fence, row.stop]})
 
     def _look_for_strays(
         self,

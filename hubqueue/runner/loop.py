@@ -1,11 +1,7 @@
 """The loop of a worker child: hear, claim, hand out, pay what is owed. It runs no handler itself."""
 
 import logging
-import os
-import selectors
-import socket
 from collections.abc import Callable
-from contextlib import suppress
 from time import monotonic
 from uuid import UUID
 
@@ -17,8 +13,8 @@ from hubqueue.lifecycle.claim import Lane, claim_suspect
 from hubqueue.lifecycle.connections import discard
 from hubqueue.lifecycle.failure import broken_by
 from hubqueue.lifecycle.guard import Claimed
+from hubqueue.lifecycle.orphans import end_orphans
 from hubqueue.lifecycle.owed import Owed
-from hubqueue.lifecycle.workers import Registration, register
 from hubqueue.registry import registry
 from hubqueue.runner.async_intake import AsyncIntake
 from hubqueue.runner.board import Board
@@ -27,17 +23,20 @@ from hubqueue.runner.evloop import Evloop
 from hubqueue.runner.flight import Flight
 from hubqueue.runner.hands import Batch, Hands, Outcome
 from hubqueue.runner.intake import Intake
+from hubqueue.runner.membership import Membership
 from hubqueue.runner.memory import resident_bytes
 from hubqueue.runner.pace import Pace
+from hubqueue.runner.rarely import Rarely
 from hubqueue.runner.recall import recall
 from hubqueue.runner.schema import missing_migrations
+from hubqueue.runner.teller import Teller
+from hubqueue.runner.wakeup import Wakeup
 from hubqueue.runner.wire import Wire
 from hubqueue.states import Stop
 
 log = logging.getLogger(__name__)
 
-TELL_EVERY = 1.0
-SAY_EVERY = 60.0
+LOOK_UP_EVERY = 1.0
 SOLO_PATIENCE = 15.0
 CLAIMED_AHEAD_FOR = 0.25
 
@@ -74,17 +73,13 @@ class Loop:
         self.done = 0
         self.taken = 0
         self.draining = False
-        self.orphans = True
-        self._woken, self._waker = socket.socketpair()
-        self._woken.setblocking(False)
-        self._waker.setblocking(False)
-        self._rung = False
-        self._told_at = 0.0
-        self._said_at = -SAY_EVERY
+        self.strays = True
+        self._wakeup = Wakeup()
+        self._rarely = Rarely()
         self._idle_since = monotonic()
-        self._registered = False
-        self._forgotten = False
-        self._blocked = False
+        self.member = Membership(
+            worker, wire, queues=list(caps), kinds=self.kinds, solo=solo, using=using
+        )
         self.flight = Flight(board, using=using, settled=self._settled)
         self.hands = Hands(self.threads, using=using, flight=self.flight, freed=self._freed)
         self.intake = Intake(
@@ -103,18 +98,12 @@ class Loop:
             pace=Pace(self.pace.slowest),
             using=using,
         )
-
-    def wake(self) -> None:
-        """Make the loop look up. Safe from any thread and from a signal handler."""
-        if not self._rung:
-            self._rung = True
-            with suppress(OSError):
-                self._waker.send(b".")
+        self.teller = Teller(wire, flight=self.flight, bell=self.bell, evloop=self.evloop)
 
     def drain(self) -> None:
-        """Claim no more; what is in flight finishes."""
+        """Claim no more; what is in flight finishes. Safe from a signal handler."""
         self.draining = True
-        self.wake()
+        self._wakeup.wake()
 
     def run(self) -> None:
         """Until drained and empty, or the supervisor is gone."""
@@ -127,7 +116,8 @@ class Loop:
             if not self.draining:
                 self._attempt(self._look)
             self._hand_back_unbegun()
-            self._tell()
+            if self.teller.tell() and self._spent():
+                self.draining = True
             self._wait()
         self.hands.dismiss()
         self.flight.payer.dismiss()
@@ -138,15 +128,14 @@ class Loop:
         """What the supervisor says: stop requests, lost fences, drain, interrupt, register anew, recall."""
         for message in self.wire.receive():
             match message:
-                case {"stop": [job_id, what]}:
-                    if running := self.flight.jobs.get(UUID(job_id)):
+                case {"stop": [job_id, fence, what]}:
+                    if running := self.flight.jobs.get((UUID(job_id), fence)):
                         running.watch.stop = Stop(what)
-                        self.evloop.heed(running.claimed.id)
+                        self.evloop.heed(running.claimed.attempt)
                 case {"lost": [job_id, fence]}:
-                    running = self.flight.jobs.get(UUID(job_id))
-                    if running and running.claimed.fence == fence:
+                    if running := self.flight.jobs.get((UUID(job_id), fence)):
                         running.watch.lost = True
-                        self.evloop.heed(running.claimed.id)
+                        self.evloop.heed(running.claimed.attempt)
                 case {"drain": _}:
                     self.draining = True
                 case {"interrupt": _}:
@@ -155,9 +144,9 @@ class Loop:
                     self.evloop.interrupt_all()
                     self.flight.payer.forget()
                 case {"register": _}:
-                    self._forgotten = True
+                    self.member.forgotten()
                 case {"recall": _}:
-                    self.orphans = True
+                    self.strays = True
                 case _:
                     log.error("worker: an unknown message from the supervisor: %s", sorted(message))
 
@@ -167,11 +156,13 @@ class Loop:
             step()
         except Error as raised:
             broken = broken_by(raised)
-            self._say(
-                f"worker: the database does not answer ({broken.exception} {broken.sqlstate}), waiting"
+            self._rarely.warn(
+                "worker: the database does not answer (%s %s), waiting",
+                broken.exception,
+                broken.sqlstate,
             )
             discard(self.using)
-            self.orphans = True
+            self.strays = True
             self.pace.failed()
             self.async_intake.pace.failed()
 
@@ -183,9 +174,9 @@ class Loop:
         if self.bell.rang():
             self.pace.rang()
             self.async_intake.pace.rang()
-        if self._forgotten:
-            self._register()
-        if self.orphans and self._registered:
+        end_orphans(self.using)
+        self.member.tend(visible=self.bell.listening)
+        if self.strays and self.member.registered:
             self._recall()
 
     def _look(self) -> None:
@@ -215,42 +206,25 @@ class Loop:
 
     def _ready(self) -> bool:
         """Registered, on a schema this code knows."""
-        if not self._registered:
+        if not self.member.registered:
             if missing := missing_migrations(self.using):
-                self._say(
-                    f"worker: claims nothing, the database lacks {', '.join(missing)}: run migrate."
+                self._rarely.warn(
+                    "worker: claims nothing, the database lacks %s: run migrate.",
+                    ", ".join(missing),
                 )
                 self.pace.failed()
                 return False
-            self._register()
+            self.member.register(visible=self.bell.listening)
         return True
 
     def _recall(self) -> None:
         """Nothing may be claimed by us that we never heard of."""
         for owed in recall(self.worker, self._known, using=self.using):
             self.flight.owe(owed)
-        self.orphans = False
+        self.strays = False
 
     def _known(self) -> set[UUID]:
-        return {*list(self.flight.jobs), *self.flight.payer.unpaid}
-
-    def _register(self) -> None:
-        register(
-            Registration(
-                id=self.worker,
-                host=socket.gethostname(),
-                pid=os.getpid(),
-                queues=[lane.queue for lane in self.lanes],
-                kinds=self.kinds,
-                solo=self.solo,
-                sessions_visible=self.bell.listening,
-            ),
-            lease=conf().lease,
-            using=self.using,
-        )
-        self._registered = True
-        self._forgotten = False
-        self.wire.send({"registered": self.bell.listening})
+        return {*[job_id for job_id, _ in list(self.flight.jobs)], *self.flight.payer.unpaid}
 
     def _claim(self) -> list[Claimed]:
         if self.solo and (self.evloop.count or not self.flight.payer.idle):
@@ -277,52 +251,19 @@ class Loop:
         self.flight.end(batch, [outcome])
         self.done += 1
         self.async_intake.pace.now()
-        self.wake()
+        self._wakeup.wake()
 
     def _freed(self, batch: Batch) -> None:
         self.done += len(batch.running)
         if self.draining or self.intake.slots > 0:
             self.pace.now()
-            self.wake()
+            self._wakeup.wake()
 
     def _settled(self) -> None:
         if self.solo:
             self.pace.now()
         if self.draining or self.solo:
-            self.wake()
-
-    def _tell(self) -> None:
-        """Once a second: progress and age; and whether this child should be replaced."""
-        now = monotonic()
-        if now - self._told_at < TELL_EVERY:
-            return
-        self._told_at = now
-        shares = []
-        for running in list(self.flight.jobs.values()):
-            share = running.watch.progress
-            if share is not None and share != running.told:
-                running.told = share
-                shares.append([str(running.claimed.id), running.claimed.fence, share])
-        listen = now - self.bell.heard_at if self.bell.listening else None
-        self.wire.send(
-            {"alive": {"listen": listen, "in_flight": len(self.flight.jobs)}, "shares": shares}
-        )
-        self._tell_blocked()
-        if self._spent():
-            self.draining = True
-
-    def _tell_blocked(self) -> None:
-        """Who keeps the event loop from turning: its neighbours, which cannot be cancelled, are not to blame."""
-        seconds, job_id = self.evloop.blocked()
-        if seconds or self._blocked:
-            self.wire.send({"blocked": str(job_id) if job_id else ""})
-        self._blocked = bool(seconds)
-        running = self.flight.jobs.get(job_id) if job_id else None
-        if running is not None:
-            self._say(
-                f"worker: {running.claimed.kind} keeps the event loop from turning:"
-                f" {self.evloop.count} async jobs wait for it"
-            )
+            self._wakeup.wake()
 
     @property
     def _busy(self) -> bool:
@@ -338,22 +279,13 @@ class Loop:
         return self.solo and monotonic() - self._idle_since > SOLO_PATIENCE
 
     def _wait(self) -> None:
-        pause = TELL_EVERY
+        pause = LOOK_UP_EVERY
         if not self.draining and self.intake.slots > 0:
             pause = min(pause, self.pace.left)
         if not self.draining and (left := self.async_intake.left) is not None:
             pause = min(pause, left)
-        if pause <= 0:
-            return
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.wire, selectors.EVENT_READ)
-            selector.register(self._woken, selectors.EVENT_READ)
-            if (number := self.bell.fileno()) is not None:
-                selector.register(number, selectors.EVENT_READ)
-            selector.select(pause)
-        with suppress(BlockingIOError):
-            self._woken.recv(4096)
-        self._rung = False
+        if pause > 0:
+            self._wakeup.wait(pause, self.wire, *([self.bell] if self.bell.listening else []))
 
     def _abandon_ship(self) -> None:
         """The supervisor is gone, nobody renews the lease: interrupt, hand back what can be, and go."""
@@ -361,13 +293,4 @@ class Loop:
         self.evloop.interrupt_all()
         horizon = monotonic() + 5
         while (self._busy or not self.flight.payer.idle) and monotonic() < horizon:
-            with selectors.DefaultSelector() as selector:
-                selector.register(self._woken, selectors.EVENT_READ)
-                selector.select(0.2)
-            with suppress(BlockingIOError):
-                self._woken.recv(4096)
-
-    def _say(self, sentence: str) -> None:
-        if monotonic() - self._said_at >= SAY_EVERY:
-            log.warning("%s", sentence)
-            self._said_at = monotonic()
+            self._wakeup.wait(0.2)

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db import connections
 
 from hubqueue.conf import conf
+from hubqueue.lifecycle.guard import Key
 from hubqueue.lifecycle.owed import Owed, pay_together
 from hubqueue.runner.sessions import set_deadline
 from hubqueue.runner.tidy import tidy
@@ -31,13 +32,13 @@ class Payer:
         self._fresh: SimpleQueue[Owed | None] = SimpleQueue()
         self._again: list[Owed] = []
         self._again_at = 0.0
-        self._unpaid: dict[UUID, Owed] = {}
+        self._unpaid: dict[Key, Owed] = {}
         Thread(target=self._work, name="payer", daemon=True).start()
 
     @property
     def unpaid(self) -> Collection[UUID]:
         """The jobs whose verdicts are not stored yet."""
-        return list(self._unpaid)
+        return [job_id for job_id, _ in list(self._unpaid)]
 
     @property
     def idle(self) -> bool:
@@ -46,13 +47,13 @@ class Payer:
 
     def put(self, owed: Owed) -> None:
         """Have a verdict stored."""
-        self._unpaid[owed.claimed.id] = owed
+        self._unpaid[owed.claimed.attempt] = owed
         self._fresh.put(owed)
 
     def forget(self) -> None:
         """Give up what could not be stored so far: the lease's end will tell."""
         for owed in list(self._again):
-            self._unpaid.pop(owed.claimed.id, None)
+            self._unpaid.pop(owed.claimed.attempt, None)
         self._again.clear()
 
     def dismiss(self) -> None:
@@ -86,11 +87,11 @@ class Payer:
     def _store(self, batch: list[Owed]) -> None:
         for owed, outcome in pay_together(batch, using=self._using) if batch else ():
             if isinstance(outcome, Owed):
-                self._unpaid[owed.claimed.id] = outcome
+                self._unpaid[owed.claimed.attempt] = outcome
                 self._again.append(outcome)
                 self._again_at = monotonic() + AGAIN + random.random() * AGAIN
             else:
-                self._unpaid.pop(owed.claimed.id, None)
+                self._unpaid.pop(owed.claimed.attempt, None)
             self._tried(owed)
 
     def _try_again(self) -> None:

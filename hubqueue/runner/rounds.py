@@ -1,6 +1,5 @@
 """A thread of the supervisor that does one thing again and again over its own connection, whatever fails."""
 
-import logging
 import random
 from collections.abc import Callable
 from datetime import timedelta
@@ -12,12 +11,11 @@ from hubqueue.conf import conf
 from hubqueue.lifecycle.connections import discard
 from hubqueue.lifecycle.database import alias
 from hubqueue.lifecycle.failure import broken_by
+from hubqueue.lifecycle.orphans import end_orphans
+from hubqueue.runner.rarely import Rarely
 from hubqueue.runner.sessions import set_deadline
 
-log = logging.getLogger(__name__)
-
 RETRY = 0.5
-SAY_EVERY = 60.0
 LATE = 2.0  # a round that ends after so many intervals was held up by something
 
 
@@ -30,7 +28,7 @@ class Rounds:
         self._every = every.total_seconds()
         self._hurry = Event()
         self._stopped = False
-        self._said_at = -SAY_EVERY
+        self._rarely = Rarely()
         self.succeeded_at = monotonic()
         self._steady_since = self.succeeded_at
         self._thread = Thread(target=self._run, name=name, daemon=True)
@@ -67,13 +65,17 @@ class Rounds:
             self._hurry.clear()
             pause = self._every * random.uniform(0.9, 1.1)
             try:
+                end_orphans(alias())
                 self._step()
                 self._succeed()
             except Exception as raised:
                 self._steady_since = inf
                 discard(alias())
                 pause = RETRY * random.uniform(0.5, 1.5)
-                self._say(raised)
+                broken = broken_by(raised)
+                self._rarely.warn(
+                    "%s: %s %s, trying again", self.name, broken.exception, broken.sqlstate
+                )
             self._hurry.wait(pause)
         discard(alias())
 
@@ -82,9 +84,3 @@ class Rounds:
         if self._steady_since == inf or now - self.succeeded_at > self._every * LATE:
             self._steady_since = now
         self.succeeded_at = now
-
-    def _say(self, raised: Exception) -> None:
-        if monotonic() - self._said_at >= SAY_EVERY:
-            broken = broken_by(raised)
-            log.warning("%s: %s %s, trying again", self.name, broken.exception, broken.sqlstate)
-            self._said_at = monotonic()

@@ -12,6 +12,7 @@ from psycopg import IsolationLevel
 from hubqueue.conf import conf
 from hubqueue.direct import BOUNDS, is_pooled
 from hubqueue.lifecycle.database import alias
+from hubqueue.lifecycle.orphans import remember
 from hubqueue.registry import registry
 
 TRANSACTION_TIMEOUT_SINCE = 170_000
@@ -59,6 +60,7 @@ def _prepare(sender: Any, connection: Any, **kwargs: Any) -> None:
     with connection.cursor() as cursor:
         if is_pooled(connection.connection):
             return
+        remember(connection.connection)
         settings = _settings(connection)
         cursor.execute(
             "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS given (name, value)",
@@ -67,23 +69,27 @@ def _prepare(sender: Any, connection: Any, **kwargs: Any) -> None:
 
 
 def _settings(connection: Any) -> dict[str, str]:
+    deadline = _deadlines.get(id(connection))
     settings = {
         "default_transaction_isolation": "read committed",
         "client_connection_check_interval": "2s",
         # A session that ends while its handler computes is no fault of the job: such an attempt is unspent, and
         # the next would end there again. What bounds a handler is its timeout, and here that of the slowest.
-        "idle_in_transaction_session_timeout": _milliseconds(_longest()),
+        "idle_in_transaction_session_timeout": _milliseconds(_longest_pause(deadline)),
         "idle_session_timeout": "0",
     }
     if connection.pg_version >= TRANSACTION_TIMEOUT_SINCE:
         settings["transaction_timeout"] = "0"
-    if deadline := _deadlines.get(id(connection)):
+    if deadline:
         settings["statement_timeout"] = _milliseconds(deadline)
     return settings
 
 
-def _longest() -> timedelta:
-    """After so long the server may end the transaction of a worker that stands still."""
+def _longest_pause(deadline: timedelta | None) -> timedelta:
+    """After so long the server may end the transaction of a worker that stands still: that of the slowest handler,
+    and far sooner where none runs."""
+    if deadline:
+        return max(conf().transactional_timeout, 2 * deadline)
     timeouts = [each.timeout for each in registry.handlers.values()]
     return max([conf().transactional_timeout, *timeouts]) + conf().settle_grace
 

@@ -1,9 +1,7 @@
 """The supervisor: keeps children alive, watches their deadlines, and ends everything in order. Runs no handler."""
 
 import logging
-import selectors
 import signal
-import socket
 from contextlib import suppress
 from datetime import timedelta
 from time import monotonic
@@ -18,6 +16,7 @@ from hubqueue.runner.options import BadOptions, Options
 from hubqueue.runner.rounds import Rounds
 from hubqueue.runner.spawn import Spawner
 from hubqueue.runner.sweeper import Death, Sweeper
+from hubqueue.runner.wakeup import Wakeup
 from hubqueue.runner.wire import Message
 from hubqueue.signals import worker_changed
 
@@ -56,7 +55,7 @@ class Supervisor:
         self._draining_since: float | None = None
         self._interrupted_at: float | None = None
         self._restart_at: dict[int | str, float] = {}
-        self._woken, self._waker = socket.socketpair()
+        self._wakeup = Wakeup()
 
     def run(self) -> int:
         self._listen_to_signals()
@@ -99,11 +98,8 @@ class Supervisor:
     def _listen_to_signals(self) -> None:
         def heard(number: int, frame: Any) -> None:
             self._signals += 1
-            with suppress(OSError):
-                self._waker.send(b".")
+            self._wakeup.wake()
 
-        self._woken.setblocking(False)
-        self._waker.setblocking(False)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, heard)
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
@@ -137,18 +133,10 @@ class Supervisor:
         worker_changed.send_robust(sender=None, worker=str(child.worker), event="started")
 
     def _hear(self) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._woken, selectors.EVENT_READ)
-            everybody = [*self.crew.children, *([self.scheduler] if self.scheduler else [])]
-            for child in everybody:
-                if not child.wire.closed:
-                    selector.register(child.wire, selectors.EVENT_READ, child)
-            ready = selector.select(LOOK_EVERY)
-        with suppress(BlockingIOError):
-            self._woken.recv(4096)
-        for key, _ in ready:
-            if isinstance(key.data, Child):
-                self._read(key.data)
+        everybody = [*self.crew.children, *([self.scheduler] if self.scheduler else [])]
+        heard = {child.wire: child for child in everybody if not child.wire.closed}
+        for wire in self._wakeup.wait(LOOK_EVERY, *heard):
+            self._read(heard[wire])
 
     def _read(self, child: Child) -> None:
         for message in child.wire.receive():
@@ -275,8 +263,7 @@ class Supervisor:
         horizon = monotonic() + STOP_WITHIN
         while self.sweeper.unreaped and monotonic() < horizon:
             self.sweeps.hurry()
-            with selectors.DefaultSelector() as selector:
-                selector.select(0.05)
+            self._wakeup.wait(0.05)
         self.sweeps.stop()
         self.heartbeat.stop()
         self.spawner.close()

@@ -9,6 +9,7 @@ from threading import enumerate as living
 from typing import Any
 from uuid import UUID, uuid4
 
+from hubqueue.lifecycle.guard import Key
 from hubqueue.lifecycle.owed import Owed, pay
 from hubqueue.lifecycle.settle import Settled
 from hubqueue.registry import registry
@@ -50,7 +51,7 @@ class Afloat:
 
     def __init__(self) -> None:
         self.trips: dict[UUID, Trip] = {}
-        self.in_flight: dict[UUID, Running] = {}
+        self.in_flight: dict[Key, Running] = {}
         self.evloop = Evloop(
             using="default", in_flight=self.in_flight, began=self._began, ended=self._ended
         )
@@ -79,7 +80,7 @@ class Afloat:
     def stop(self, trip: Trip) -> None:
         """What the supervisor's word makes of an officer's request."""
         trip.running.watch.stop = Stop.CANCEL
-        self.evloop.heed(trip.id)
+        self.evloop.heed(trip.running.claimed.attempt)
 
     def _began(self, batches: Sequence[Batch]) -> None:
         pass

@@ -71,12 +71,18 @@ class Proxy:
         then it hears of the statement, or of the cut alone.
         """
         trap = Trap(re.compile(words.encode(), re.IGNORECASE), when, times, spare)
-        self._loop.call_soon_threadsafe(setattr, self._faults, "trap", trap)
+        self._faults.trap = trap
 
     @property
     def sprung(self) -> Counter[str]:
         """How many connections were cut at a statement, by ``when``."""
         return self._faults.sprung.copy()
+
+    @property
+    def armed(self) -> bool:
+        """Whether a cut is still to come."""
+        trap = self._faults.trap
+        return trap is not None and trap.times > 0
 
     def release(self) -> None:
         """Let the server hear of what is late."""
