@@ -28,8 +28,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One private server for all faults; a test leaves it running, with its settings as they were."""
-    with Cluster(tcp=True, settings={"max_connections": "60"}) as cluster:
+    """One private server for all faults; a test leaves it running, with its settings as they were. It has room for
+    a site that stands, one behind a network, and a third worker beside both."""
+    with Cluster(tcp=True, settings={"max_connections": "100"}) as cluster:
         maker = Hub(cluster.create_database(TEMPLATE), tmp_path_factory.mktemp("template"))
         maker.prepare()
         maker.close()
