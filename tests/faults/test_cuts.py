@@ -51,7 +51,9 @@ def test_connections_are_cut_at_a_statement(far: Far, words: str, when: When) ->
 
 
 @pytest.mark.parametrize("words", ["hubqueue_claim", "hubqueue_settle", COMMIT])
-def test_a_statement_arrives_when_its_client_has_long_connected_again(far: Far, words: str) -> None:
+def test_a_statement_is_on_its_way_when_its_client_has_long_connected_again(
+    far: Far, words: str
+) -> None:
     for _ in range(3):
         before = far.proxy.sprung["late"]
         far.proxy.cut_at(words, "late", times=2, spare=1)

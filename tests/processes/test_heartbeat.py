@@ -52,3 +52,20 @@ def test_a_child_that_registers_during_a_round_is_not_told_that_its_jobs_are_los
     Heartbeat(crew, using="default").beat()
     assert told_new.sent == []
     assert [list(each) for each in told_old.sent] == [["lost"]]
+
+
+@pytest.mark.django_db
+def test_a_child_is_told_to_look_for_what_it_holds_and_has_not_begun_by_the_second_round() -> None:
+    """Its claim reached the server after it had connected again and asked what it holds."""
+    crew = Crew()
+    (late, told_late), (busy, told_busy) = child(uuid4(), 7), child(uuid4(), 7)
+    soon_begun = make_job(State.RUNNING, claimed_by=busy.worker)
+    make_job(State.RUNNING, claimed_by=late.worker)
+    crew.children += [late, busy]
+    heartbeat = Heartbeat(crew, using="default")
+    heartbeat.beat()
+    assert {"recall": True} not in told_late.sent + told_busy.sent
+    soon_begun.delete()
+    heartbeat.beat()
+    assert {"recall": True} in told_late.sent
+    assert {"recall": True} not in told_busy.sent

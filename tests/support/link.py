@@ -97,10 +97,12 @@ class Link:
 
     async def _cut(self, chunk: bytes, when: When) -> None:
         self._muted = True
-        if when in ("late", "lost"):
-            self._client.transport.abort()
-            await self._faults.released.wait()
-        if when in ("late", "after"):
-            self._server.write(chunk)
-            await self._answered.wait()
-        self._faults.sprung[when] += 1
+        try:
+            if when in ("late", "lost"):
+                self._client.transport.abort()
+                await self._faults.released.wait()
+            if when in ("late", "after"):
+                self._server.write(chunk)
+                await self._answered.wait()
+        finally:  # also when the server ends the session first
+            self._faults.sprung[when] += 1

@@ -68,7 +68,7 @@ class Proxy:
 
         ``before``: the server never hears of it. ``after``: the server has done it and its answer is lost.
         With ``late`` and ``lost`` only the client is cut off, and the server keeps its session until ``release()``;
-        then it hears of the statement, or of the cut alone.
+        then it hears of the statement, or of the cut alone, if the session is still there.
         """
         trap = Trap(re.compile(words.encode(), re.IGNORECASE), when, times, spare)
         self._faults.trap = trap
