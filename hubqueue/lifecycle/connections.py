@@ -12,6 +12,7 @@ from psycopg.pq import TransactionStatus
 
 from hubqueue.lifecycle.database import alias
 
+UNBROKEN = (TransactionStatus.IDLE, TransactionStatus.INTRANS)
 # Too many clients, a server that only reads (a demoted primary), a session ended for idling in a transaction.
 NOT_THE_WORK = frozenset({"53300", "25006", "25P03"})
 
@@ -39,6 +40,20 @@ def is_connection_loss(raised: BaseException, using: str) -> bool:
         return True
     began_with = getattr(_began_with, using, None)
     return _is_gone(connections[using].connection) or bool(began_with and began_with.broken)
+
+
+def may_commit(using: str) -> bool:
+    """Whether a COMMIT sent now does just what the end of the ``atomic()`` block we are in would do: the block is the
+    outermost, nothing is broken, and no other was left open in it."""
+    connection = connections[using]
+    return (
+        connection.connection is not None
+        and connection.in_atomic_block
+        and connection.commit_on_exit
+        and not connection.savepoint_ids
+        and not connection.needs_rollback
+        and connection.connection.info.transaction_status in UNBROKEN
+    )
 
 
 def is_left_open(using: str) -> bool:

@@ -7,10 +7,10 @@ from psycopg.pq import TransactionStatus
 
 from hubqueue.errors import HubqueueError, Interrupted
 from hubqueue.lifecycle import settle as verdicts
-from hubqueue.lifecycle.connections import begin, discard, is_connection_loss
+from hubqueue.lifecycle.connections import begin, discard, is_connection_loss, may_commit
 from hubqueue.lifecycle.owed import Owed
 from hubqueue.lifecycle.run import Attempt, answer_of, interrupted, judge, lost_in_commit
-from hubqueue.lifecycle.settle import Settled, Verdict, settle_within
+from hubqueue.lifecycle.settle import Settled, Verdict, is_last_word, settle_within
 from hubqueue.lifecycle.transactional import shield_hooks
 from hubqueue.lifecycle.work import abandon_of
 
@@ -42,8 +42,10 @@ def run_together(attempts: Sequence[Attempt], call: Call) -> list[Settled | Owed
         with transaction.atomic(using=using):
             transaction.on_commit(note, using=using)
             found = call(lambda: [_verdict(attempt, using) for attempt in attempts])
-            with connections[using].cursor() as cursor:
-                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            committing = all(map(is_last_word, found)) and may_commit(using)
+            if not committing:
+                with connections[using].cursor() as cursor:
+                    cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
             settled = settle_within(
                 [
                     (attempt.claimed, verdict)
@@ -51,6 +53,7 @@ def run_together(attempts: Sequence[Attempt], call: Call) -> list[Settled | Owed
                 ],
                 using=using,
                 abandon=abandon_of(attempts[0].work, using=using),
+                commit=committing,
             )
             shield_hooks(using, since=before)
             committing = True

@@ -8,7 +8,8 @@ from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
-from django.db import OperationalError
+import psycopg
+from django.db import DatabaseError, OperationalError
 
 from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.lifecycle.database import connection
@@ -18,14 +19,18 @@ from hubqueue.signals import lease_lost
 # The row stayed locked (for our own patience, or for what the server grants a statement or a lock), a deadlock chose
 # us, or the order of events could not be kept: nobody's fault here.
 ROW_BUSY = frozenset({"55P03", "57014", "40P01", "40001"})
+# What hubqueue_settle raises, when asked to be strict, for an attempt that no longer holds its job.
+NOT_HELD = "HQ001"
+SETTLE = (
+    "SELECT coalesce(json_agg(json_build_array(s.id, s.state, s.attempts, s.run_at, s.successor, s.settled_at))"
+    "::text, '[]') FROM hubqueue_settle(%s::jsonb, %s::text, {strict}) AS s"
+)
 WRITES = {
     "hold": "SELECT coalesce(json_agg(held.id)::text, '[]') FROM hubqueue_hold(%s::jsonb) AS held",
     "progress": "SELECT coalesce(json_agg(kept.id)::text, '[]') FROM hubqueue_progress(%s::jsonb) AS kept",
-    "settle": (
-        "SELECT coalesce(json_agg(json_build_array(s.id, s.state, s.attempts, s.run_at, s.successor, s.settled_at))"
-        "::text, '[]') FROM hubqueue_settle(%s::jsonb, %s::text) AS s"
-    ),
+    "settle": SETTLE.format(strict="false"),
 }
+SETTLE_AND_COMMIT = SETTLE.format(strict="true") + "; COMMIT"
 
 
 Key = tuple[UUID, int]
@@ -151,3 +156,22 @@ def hold(claimed: Claimed, *, using: str) -> None:
         if getattr(raised.__cause__, "sqlstate", None) in ROW_BUSY:
             raise RowBusy("the job's row stayed locked by another transaction") from raised
         raise
+
+
+def settled_and_committed(attempts: Sequence[Attempted], patience: str, *, using: str) -> list[Any]:
+    """``fenced("settle")`` and the COMMIT of the open transaction in one round trip; see ``connections.may_commit``.
+
+    The server refuses, and so commits nothing, when an attempt no longer holds its job: ``LeaseLost``.
+    """
+    ours = connection(using)
+    try:
+        with ours.wrap_database_errors, psycopg.ClientCursor(ours.connection) as cursor:
+            cursor.execute(SETTLE_AND_COMMIT, [msgspec.json.encode(attempts).decode(), patience])
+            row = cursor.fetchone()
+    except DatabaseError as raised:
+        if getattr(raised.__cause__, "sqlstate", None) == NOT_HELD:
+            raise LeaseLost("an attempt no longer holds its job") from raised
+        raise
+    assert row is not None
+    held: list[Any] = msgspec.json.decode(row[0])
+    return held

@@ -13,7 +13,7 @@ from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.ids import uuid7
 from hubqueue.lifecycle.database import connection
 from hubqueue.lifecycle.failure import Broken, broken_by, record_failure
-from hubqueue.lifecycle.guard import ROW_BUSY, Attempted, Claimed, fenced
+from hubqueue.lifecycle.guard import ROW_BUSY, Attempted, Claimed, fenced, settled_and_committed
 from hubqueue.lifecycle.sql import sql
 from hubqueue.signals import Ending, jobs_settled, lease_lost
 from hubqueue.states import Move, State
@@ -47,6 +47,11 @@ def succeed(result: str | None = None) -> Verdict:
 def repeat(*, after: timedelta | None = None, at: datetime | None = None) -> Verdict:
     """The work is done and is to be done again."""
     return Verdict(Move.REPEAT, wait=after, at=at)
+
+
+def is_last_word(verdict: Verdict) -> bool:
+    """Whether nothing is written in the settle's transaction after the settle itself: no failure, hook or successor."""
+    return verdict.move is Move.SUCCEED
 
 
 def retry(broken: Broken, *, after: timedelta, spend: bool = True) -> Verdict:
@@ -131,10 +136,16 @@ def settle_within(
     abandon: Abandon | None = None,
     patience: timedelta = UNHURRIED,
     all_or_nothing: bool = True,
+    commit: bool = False,
 ) -> list[Settled]:
-    """Settle attempts by one statement, in the transaction that the caller has open and rolls back if this raises."""
+    """Settle attempts by one statement, in the transaction that the caller has open and rolls back if this raises.
+
+    With ``commit``, for verdicts of ``is_last_word`` only, the statement commits that transaction as well.
+    """
     by_id = {claimed.id: (claimed, verdict) for claimed, verdict in ended}
-    settled = _update(ended, using=using, patience=patience, all_or_nothing=all_or_nothing)
+    settled = _update(
+        ended, using=using, patience=patience, all_or_nothing=all_or_nothing, commit=commit
+    )
     endings = []
     for now in settled:
         claimed, verdict = by_id[now.id]
@@ -210,13 +221,17 @@ def _update(
     using: str,
     patience: timedelta,
     all_or_nothing: bool,
+    commit: bool,
 ) -> list[Settled]:
     # In the order in which an enqueue of many takes its rows: in any other, the two could deadlock.
     in_order = sorted(ended, key=lambda each: _lock_order(each[0]))
     given = [_ended(claimed, verdict) for claimed, verdict in in_order]
     most = f"{max(1, round(patience.total_seconds() * 1000))}ms"
     try:
-        rows = fenced("settle", given, most, using=using, all_or_nothing=all_or_nothing)
+        if commit:
+            rows = settled_and_committed(given, most, using=using)
+        else:
+            rows = fenced("settle", given, most, using=using, all_or_nothing=all_or_nothing)
     except LeaseLost:
         for claimed, _ in ended:
             lease_lost.send_robust(sender=None, kind=claimed.kind)

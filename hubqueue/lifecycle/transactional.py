@@ -9,11 +9,11 @@ from django.db import DatabaseError, connections, transaction
 
 from hubqueue.conf import conf
 from hubqueue.errors import TransactionLeftOpen
-from hubqueue.lifecycle.connections import is_connection_loss
+from hubqueue.lifecycle.connections import is_connection_loss, may_commit
 from hubqueue.lifecycle.context import JobContext
 from hubqueue.lifecycle.failure import broken_by
 from hubqueue.lifecycle.room import room
-from hubqueue.lifecycle.settle import Abandon, Settled, Verdict, settle_within
+from hubqueue.lifecycle.settle import Abandon, Settled, Verdict, is_last_word, settle_within
 from hubqueue.results import Done, Result
 
 log = logging.getLogger(__name__)
@@ -49,12 +49,14 @@ def perform(
                 answer.record()
             verdict = judge(answer)
             left = max(timedelta(0), limit - timedelta(seconds=monotonic() - started))
+            committing = is_last_word(verdict) and may_commit(job.using)
             with room():
                 (settled,) = settle_within(
                     [(job.claimed, verdict)],
                     using=job.using,
                     abandon=abandon,
                     patience=left + conf().settle_grace,
+                    commit=committing,
                 )
             shield_hooks(job.using, since=hooks_before)
             committing = True

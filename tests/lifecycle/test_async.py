@@ -309,7 +309,7 @@ def test_who_keeps_the_loop_from_turning_is_known(afloat: Afloat) -> None:
 
     one, two = afloat.start(blocks, waits)
     until(lambda: afloat.evloop.blocked()[1] is not None)
-    assert afloat.evloop.blocked()[1] == one.id
+    assert afloat.evloop.blocked()[1] == one.running.claimed.attempt
     release.set()
     assert {one.settled().state, two.settled().state} == {State.SUCCEEDED}
     until(lambda: afloat.evloop.blocked() == (0.0, None))

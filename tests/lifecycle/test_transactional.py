@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from django.contrib.auth.models import Group, Permission
 from django.db import DatabaseError, connection, transaction
@@ -239,3 +240,41 @@ def _writing(answer: Result) -> Callable[[JobContext], Result]:
         return answer
 
     return work
+
+
+def test_a_plain_success_and_its_commit_are_one_message_to_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent: list[str] = []
+    real = psycopg.ClientCursor.execute
+
+    def execute(self: Any, query: Any, *args: Any, **named: Any) -> Any:
+        sent.append(str(query))
+        return real(self, query, *args, **named)
+
+    monkeypatch.setattr(psycopg.ClientCursor, "execute", execute)
+    assert run_script(write).state == State.SUCCEEDED
+    (together,) = [each for each in sent if "hubqueue_settle" in each]
+    assert together.endswith("; COMMIT")
+
+
+def test_what_lost_its_job_is_refused_by_the_server_before_the_commit_beside_it() -> None:
+    with Rival() as rival:
+
+        def lose(job: JobContext) -> None:
+            write(job)
+            rival.do(lambda: Job.objects.update(fence=job.claimed.fence + 1))
+
+        assert run_script(lose) is None
+    assert not Group.objects.exists()
+    assert Job.objects.get().state == State.RUNNING
+
+
+def test_a_block_that_a_handler_left_open_is_not_committed_with_the_settle() -> None:
+    def leave_open(job: JobContext) -> None:
+        write(job)
+        transaction.atomic().__enter__()
+
+    run_script(leave_open)
+    assert not Group.objects.exists()
+    assert Failure.objects.get().code == "transaction_left_open"

@@ -1,30 +1,36 @@
 """Lose the connection at the worst moments."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import NoReturn
+
 import pytest
 from django.db import connection, connections
 
+from hubqueue.lifecycle import settle
 from tests.support.rival import Rival
 
 
 def lose_the_next_commit(monkeypatch: pytest.MonkeyPatch, *, after: bool) -> None:
-    """The server ends the session right before or right after the next COMMIT that follows a settle."""
-    real = connection._commit
+    """The server ends the session right before or right after the next COMMIT, by itself or with a settle."""
     wrapper = connections["default"]
+    settle_and_commit, commit = settle.settled_and_committed, connection._commit
 
-    def commit() -> None:
-        if not _settled():
-            real()
-            return
+    def lose(sent: Callable[[], object]) -> NoReturn:
         monkeypatch.undo()
         if after:
-            real()
-            cut()
-            with wrapper.wrap_database_errors:
-                wrapper.connection.execute("SELECT 1")
+            sent()
         cut()
-        real()
+        with wrapper.wrap_database_errors:
+            wrapper.connection.execute("SELECT 1") if after else sent()
+        raise AssertionError("the session was not lost")
 
-    monkeypatch.setattr(wrapper, "_commit", commit)
+    monkeypatch.setattr(
+        settle,
+        "settled_and_committed",
+        lambda *args, **named: lose(partial(settle_and_commit, *args, **named)),
+    )
+    monkeypatch.setattr(wrapper, "_commit", lambda: lose(commit) if _settled() else commit())
 
 
 def _settled() -> bool:

@@ -12,7 +12,7 @@ from tests.support.link import Faults, Link, Trap, When
 
 T = TypeVar("T")
 
-COMMIT = r"^\s*COMMIT\b"
+COMMIT = r"(^|;)\s*COMMIT\b"
 
 
 class Proxy:
