@@ -1,4 +1,4 @@
-"""What all pages of the queue share: nothing can be edited, and nothing is counted without a bound."""
+"""What all pages share: nothing is counted without a bound, and of most nothing can be edited."""
 
 from typing import Any, TypeVar
 
@@ -7,6 +7,7 @@ from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import cached_property
+from django.utils.text import capfirst
 
 MOST_COUNTED = 1000
 
@@ -31,15 +32,14 @@ class BoundedPaginator(Paginator[M]):
         return min(bounded_count(self.object_list), MOST_COUNTED)  # type: ignore[arg-type]
 
 
-class ReadOnlyAdmin(admin.ModelAdmin[M]):
-    """Rows to look at. No form adds, changes or deletes any."""
+class BoundedAdmin(admin.ModelAdmin[M]):
+    """Lists without a full count."""
 
     paginator = BoundedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     list_per_page = 100
     list_max_show_all = 0
-    actions = None
 
     class Media:
         css = {"all": ["hubqueue/admin.css"]}
@@ -48,8 +48,12 @@ class ReadOnlyAdmin(admin.ModelAdmin[M]):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """The list, under the name of what it lists."""
-        title = str(self.opts.verbose_name_plural).capitalize()
+        title = capfirst(str(self.opts.verbose_name_plural))
         return super().changelist_view(request, {"title": title, **(extra_context or {})})
+
+
+class LookOnlyAdmin(BoundedAdmin[M]):
+    """Rows to look at. No form adds, changes or deletes any."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -59,6 +63,12 @@ class ReadOnlyAdmin(admin.ModelAdmin[M]):
 
     def has_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
         return False
+
+
+class ReadOnlyAdmin(LookOnlyAdmin[M]):
+    """The same for the queue's own rows, under the permission to view them, and without a lookup by hand."""
+
+    actions = None
 
     def has_view_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
         return request.user.has_perm(f"hubqueue.view_{self.opts.model_name}")

@@ -19,8 +19,8 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
+from hubqueue.admin.readonly import LookOnlyAdmin
 from leads import imports
-from leads.admin.base import LookOnlyAdmin
 from leads.errors import ImportRefused
 from leads.importing.report import report_lines
 from leads.importing.rows import Problem

@@ -6,8 +6,8 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from hubqueue.admin.readonly import BoundedAdmin
 from leads import services
-from leads.admin.base import BoundedAdmin
 from leads.errors import LeadError
 from leads.models import Answer, Event, EventType, Question, Registration, RegistrationAnswer
 

@@ -9,9 +9,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
+from hubqueue.admin.readonly import LookOnlyAdmin
 from hubqueue.admin.verbs import ReasonForm
 from leads import officers
-from leads.admin.base import LookOnlyAdmin
 from leads.errors import LeadError
 from leads.models import Lead, LeadProvenance
 

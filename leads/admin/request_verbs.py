@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from leads import officers
-from leads.admin.base import Verb
 from leads.admin.standing import is_walked
+from leads.admin.verbs import Verb
 from leads.models import LeadRequest
 
 VERBS = {

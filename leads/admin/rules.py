@@ -11,8 +11,8 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from hubqueue.admin.cells import NOTHING
+from hubqueue.admin.readonly import BoundedAdmin
 from leads import services
-from leads.admin.base import BoundedAdmin
 from leads.models import (
     Answer,
     Event,

@@ -1,58 +1,22 @@
-"""What the pages of this app share: rows to look at, and verbs that ask for a reason first."""
+"""What the pages of this app share: verbs that ask for a reason first."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.encoding import force_str
 from django.utils.text import capfirst
 
-from hubqueue.admin.readonly import BoundedPaginator
 from hubqueue.admin.verbs import ReasonForm
 from leads.errors import LeadError
 
 MOST_AT_ONCE = 200
-
-M = TypeVar("M", bound=Model)
-
-
-class BoundedAdmin(admin.ModelAdmin[M]):
-    """Lists without a full count."""
-
-    paginator = BoundedPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-    list_per_page = 100
-    list_max_show_all = 0
-
-    class Media:
-        css = {"all": ["hubqueue/admin.css"]}
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """The list, under the name of what it lists."""
-        title = capfirst(str(self.opts.verbose_name_plural))
-        return super().changelist_view(request, {"title": title, **(extra_context or {})})
-
-
-class LookOnlyAdmin(BoundedAdmin[M]):
-    """Rows to look at. No form adds, changes or deletes any."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
-        return False
 
 
 @dataclass(frozen=True, slots=True)
