@@ -12,6 +12,7 @@ from hubqueue.lifecycle import settle as verdicts
 from hubqueue.lifecycle.database import connection, interval
 from hubqueue.lifecycle.failure import Broken
 from hubqueue.lifecycle.guard import Claimed, claimed_from
+from hubqueue.lifecycle.orphans import terminate
 from hubqueue.lifecycle.room import room
 from hubqueue.lifecycle.settle import Settled, Verdict, settle
 from hubqueue.lifecycle.sql import sql
@@ -136,7 +137,7 @@ class Sweep:
         rescued: list[Settled] = []
         for worker, lease_passed, no_session, solo, lease, not_renewed in suspected:
             if lease_passed:
-                self._end_transactions(worker)
+                terminate("end_transactions", {"worker": worker}, using=self.using)
                 rescued += self._take(worker, "lease", solo)
             elif no_session:
                 since, renewed = self._missing_since.get(worker, (now, lease))
@@ -147,10 +148,6 @@ class Sweep:
                     rescued += self._take(worker, "session", solo)
         self._missing_since = silent
         return rescued
-
-    def _end_transactions(self, worker: UUID) -> None:
-        with connection(self.using).cursor() as cursor:
-            cursor.execute(sql("end_transactions"), {"worker": worker})
 
     def _suspected(self) -> list[tuple[UUID, bool, bool, bool, datetime | None, bool]]:
         with connection(self.using).cursor() as cursor:

@@ -65,8 +65,7 @@ class Rounds:
             self._hurry.clear()
             pause = self._every * random.uniform(0.9, 1.1)
             try:
-                end_orphans(alias())
-                self._step()
+                self._round()
                 self._succeed()
             except Exception as raised:
                 self._steady_since = inf
@@ -78,6 +77,13 @@ class Rounds:
                 )
             self._hurry.wait(pause)
         discard(alias())
+
+    def _round(self) -> None:
+        """The step first: nothing may delay a renewal. What else we lost may be what it waited for in vain."""
+        try:
+            self._step()
+        finally:
+            end_orphans(alias())
 
     def _succeed(self) -> None:
         now = monotonic()

@@ -27,7 +27,7 @@ def nobody_left(worker: WorkerTree) -> None:
             return True
         return False
 
-    until(gone, timeout=15, message="the end of all children")
+    until(gone, timeout=30, message="the end of all children")
 
 
 def nothing_claimed(hub: Hub) -> None:

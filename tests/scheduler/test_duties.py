@@ -202,5 +202,5 @@ def test_a_stop_cuts_a_running_duty_off_at_once(bench: Bench) -> None:
     bench.add("a.hanging", hang)
     bench.ticker.tick(new_term=False, still=lambda: True)
     assert bench.ticker._busy is not None
-    bench.ticker._busy.join(5)
+    bench.ticker._busy.join(30)
     assert not bench.ticker._busy.is_alive()

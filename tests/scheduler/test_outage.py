@@ -46,7 +46,7 @@ def test_a_server_that_restarts_is_waited_for(cluster: Cluster, mode: str) -> No
             one.next_line(timeout=3 * TICK)
         assert len(one.lines) == count
         cluster.start()
-        assert one.next_line(timeout=10)["leading"]
+        assert one.next_line(timeout=30)["leading"]
         assert one.process.poll() is None
 
 
@@ -72,10 +72,10 @@ def test_a_network_that_freezes_blocks_it_for_no_longer_than_its_deadlines(
         with Scheduler(environment(url), tick=TICK, SCHEDULER_DEADLINE="1") as one:
             until(one.leads, message="the leader")
             proxy.freeze()
-            until(lambda: one.has_said("tries again until it can"), timeout=10, message="its word")
-            until(lambda: holders(cluster.url()) == [], timeout=10, message="the end of the lock")
+            until(lambda: one.has_said("tries again until it can"), timeout=20, message="its word")
+            until(lambda: holders(cluster.url()) == [], timeout=20, message="the end of the lock")
             proxy.thaw()
-            assert one.next_line(timeout=15)["leading"]
+            assert one.next_line(timeout=30)["leading"]
             assert one.process.poll() is None
 
 
@@ -88,7 +88,7 @@ def test_a_frozen_network_does_not_keep_the_process_from_ending(cluster: Cluster
             with pytest.raises(AssertionError, match="a tick"):
                 one.next_line(timeout=3 * TICK)
             one.process.terminate()
-            assert one.process.wait(2) == 0
+            assert one.process.wait(15) == 0
 
 
 def test_a_database_that_lacks_a_migration_is_led_by_nobody_and_that_is_said_once(

@@ -29,7 +29,7 @@ def test_a_signal_at_any_moment_of_the_start_ends_the_process(
             pass
         one.process.send_signal(signal.SIGTERM)
         # Before the handler is in place a signal ends the process as it ends any.
-        assert one.process.wait(5) in {0, -signal.SIGTERM}
+        assert one.process.wait(30) in {0, -signal.SIGTERM}
 
 
 def _is_python(pid: int) -> bool:
@@ -56,7 +56,7 @@ def test_it_ends_when_its_parent_does(process_env: dict[str, str]) -> None:
         assert process.stdout is not None
         assert set(json.loads(process.stdout.readline())) == {"tick", "leading"}
         os.close(writing)
-        assert process.wait(3) == 0
+        assert process.wait(30) == 0
 
 
 def test_a_reader_that_does_not_read_stops_nothing(process_env: dict[str, str]) -> None:
@@ -85,6 +85,6 @@ def test_a_reader_that_does_not_read_stops_nothing(process_env: dict[str, str]) 
             )
         finally:
             process.terminate()
-            assert process.wait(5) == 0
+            assert process.wait(30) == 0
             os.close(reading)
             os.close(writing)

@@ -106,4 +106,4 @@ def test_a_signal_in_the_middle_of_a_duty_ends_the_process_and_its_statement(
         until(lambda: len(sessions(url)) >= 3, message="the hanging duty")
         one.process.send_signal(number)
         assert one.process.wait(1 + 2 * SLACK) == 0
-        until(lambda: sessions(url) == [], timeout=5, message="the end of its sessions")
+        until(lambda: sessions(url) == [], timeout=30, message="the end of its sessions")
