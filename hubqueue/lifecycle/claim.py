@@ -13,6 +13,8 @@ from hubqueue.signals import Pickup, jobs_claimed
 
 # A look without floors is made after so many times of what the last one took: at most 3 % of the time.
 FULL_LOOK_SHARE = 30
+# But no more than so many seconds apart: what took long may have been the network, and what was handed back waits.
+FULL_LOOK_WITHIN = 10.0
 
 
 @dataclass(slots=True)
@@ -66,7 +68,7 @@ def claim(
     answers = {queue: (turn, floors) for queue, turn, floors, _ in rows}
     for lane in lanes:
         if lane.queue in full:
-            lane.full_look_at = started + took * FULL_LOOK_SHARE
+            lane.full_look_at = started + min(took * FULL_LOOK_SHARE, FULL_LOOK_WITHIN)
         if lane.queue in answers:
             _remember(lane, *answers[lane.queue], full=lane.queue in full)
     return _told([each for *_, jobs in rows for each in read_claimed(jobs)])

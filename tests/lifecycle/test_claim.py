@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import timedelta
+from itertools import count
 from typing import Any
 from uuid import uuid4
 
@@ -9,6 +10,7 @@ import pytest
 from django.db import connection
 
 from hubqueue import officers
+from hubqueue.lifecycle import claim as claims
 from hubqueue.lifecycle.claim import Lane, claim, claim_suspect
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.lifecycle.run import run
@@ -175,6 +177,18 @@ def test_a_job_dated_back_behind_the_floor_is_found_by_the_next_full_look() -> N
     lane.full_look_at = 0.0
     assert take(lane, 5)[0].id == dated_back.id
     assert 0.0 < lane.full_look_at < float("inf")
+
+
+def test_a_claim_that_a_frozen_network_held_up_does_not_put_the_next_full_look_off_for_minutes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = count(1000.0, 20.0)  # every claim takes 20 seconds
+    monkeypatch.setattr(claims, "monotonic", lambda: next(clock))
+    fill(20, age=60)
+    lane = Lane("default", 5)
+    take(lane, 5)
+    handed_back = make_job(run_at=now() - timedelta(days=1))
+    assert take(lane, 5)[0].id == handed_back.id
 
 
 def test_a_new_more_urgent_priority_is_seen_with_floors_too() -> None:
