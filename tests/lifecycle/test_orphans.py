@@ -45,6 +45,7 @@ def lose(held: Session) -> int:
     """The server has it still, and this process no more."""
     pid: int = held.info.backend_pid
     held.execute("SELECT 1")
+    # For the checker no session: a dead reference stands for one that was lost.
     orphans._ours[pid] = ref(Gone())  # type: ignore[assignment]
     return pid
 
