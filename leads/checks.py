@@ -7,13 +7,14 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 from django.utils.module_loading import import_string
 
-from leads.conf import read
+from hubqueue.appsettings import read
+from leads.conf import Conf
 
 
 @register()
 def check_settings(**_: Any) -> Sequence[CheckMessage]:
     """leads.E001: a setting that cannot be used. leads.E002: a sink that does not exist. leads.W001."""
-    conf = read()
+    conf = read(Conf)
     found: list[CheckMessage] = [Error(each, id="leads.E001") for each in conf.problems()]
     if found:
         return found

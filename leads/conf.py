@@ -1,12 +1,9 @@
 """The settings of the leads app, read once into one frozen, validated object."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
 
-from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
-from django.core.signals import setting_changed
+from hubqueue.appsettings import mistyped, reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +30,7 @@ class Conf:
 
     def problems(self) -> list[str]:
         """What cannot be used, one sentence each."""
-        found = []
-        for each in fields(self):
-            value = getattr(self, each.name)
-            wanted = type(each.default)
-            fits = isinstance(value, (int, float)) if wanted is float else type(value) is wanted
-            if not fits:
-                found.append(
-                    f"{each.name.upper()} must be {wanted.__name__}, got {type(value).__name__}."
-                )
-            elif wanted in (int, float) and value <= 0:
-                found.append(f"{each.name.upper()} must be above 0, got {value}.")
+        found = mistyped(self)
         if not found and self.leads_http_deadline < self.leads_http_timeout:
             found.append(
                 f"LEADS_HTTP_DEADLINE ({self.leads_http_deadline:g} s) must not be below"
@@ -52,25 +39,4 @@ class Conf:
         return found
 
 
-def read() -> Conf:
-    """The settings as they stand."""
-    names = {each.name: each.name.upper() for each in fields(Conf)}
-    given = {f: getattr(settings, name) for f, name in names.items() if hasattr(settings, name)}
-    return Conf(**given)
-
-
-@lru_cache(maxsize=1)
-def conf() -> Conf:
-    """The settings of this process. Raises ``ImproperlyConfigured`` with all that is wrong."""
-    found = read()
-    if problems := found.problems():
-        raise ImproperlyConfigured(" ".join(problems))
-    return found
-
-
-def _forget(*, setting: str, **_: object) -> None:
-    if setting.lower() in Conf.__dataclass_fields__:
-        conf.cache_clear()
-
-
-setting_changed.connect(_forget)
+conf = reader(Conf)

@@ -28,6 +28,8 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "csp",
     "hubqueue",
+    "notifications",
+    "accounts",
     "leads",
 ]
 

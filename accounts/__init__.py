@@ -1,0 +1,1 @@
+"""Ways into an account: links that are mailed, and the pages they lead to. Accounts are Django's own users."""

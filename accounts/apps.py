@@ -1,0 +1,9 @@
+"""The Django application."""
+
+from django.apps import AppConfig
+
+
+class AccountsConfig(AppConfig):
+    name = "accounts"
+    verbose_name = "Accounts"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,19 @@
+"""What this app refuses, each with a stable code and a sentence that holds no value."""
+
+
+class NotificationError(Exception):
+    """Raised for a request that cannot be served. ``code`` is stable."""
+
+    code = "notifications.error"
+
+
+class CategoryUnknown(NotificationError):
+    """No application registered this category."""
+
+    code = "notifications.category_unknown"
+
+
+class AddressUnsendable(NotificationError):
+    """No mail can be sent to this address, now or later: it is malformed, too long or not supported."""
+
+    code = "notifications.address_unsendable"

@@ -1,0 +1,1 @@
+"""HTTP to hosts that somebody else named: to vetted addresses only, with an end and a cap."""
