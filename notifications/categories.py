@@ -33,6 +33,11 @@ class Category:
     and, where ``Subject.withheld`` can be true, ``notifications/<name>/withheld/...``. ``label`` is what a
     person reads where they switch it off; one that is not ``suppressible`` cannot be. ``describe`` reads the
     subject NOW, for this recipient; None = it is gone. ``sample`` fills a preview.
+
+    ``mint``: the message carries a credential. It answers the described subject with a fresh one in it, to be
+    rendered and sent and kept nowhere. It is called in the transaction that begins a sending, so for every
+    attempt anew, and for no preview and no decision. A mail server may take two messages of one Message-ID
+    for one, and the newest credential is the one that works: each attempt needs a Message-ID of its own.
     """
 
     name: str
@@ -40,6 +45,7 @@ class Category:
     suppressible: bool
     describe: Callable[["Notification"], Subject | None]
     sample: Callable[[], Subject] = Subject
+    mint: Callable[["Notification", Subject], Subject] | None = None
 
 
 _categories: dict[str, Category] = {}
