@@ -17,3 +17,9 @@ class AddressUnsendable(NotificationError):
     """No mail can be sent to this address, now or later: it is malformed, too long or not supported."""
 
     code = "notifications.address_unsendable"
+
+
+class SealBroken(NotificationError):
+    """What was sealed cannot be read with the keys of this installation."""
+
+    code = "notifications.seal_broken"

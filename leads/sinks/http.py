@@ -7,11 +7,25 @@ from typing import Any
 from urllib.parse import quote
 
 from leads.conf import conf
-from leads.errors import SinkAnswerRefused, SinkError, SinkRefused, SinkUnreachable
+from leads.errors import (
+    SinkAddressRefused,
+    SinkAnswerRefused,
+    SinkError,
+    SinkNotWired,
+    SinkRefused,
+    SinkUnreachable,
+)
 from leads.grouping import Group, Member
 from leads.signals import sink_called
 from leads.sinks.base import Sink
-from leads.sinks.exchange import Answer, Limits, exchange
+from outbound.errors import (
+    AddressRefused,
+    AnswerTooLong,
+    OutboundError,
+    Unreachable,
+    UrlRefused,
+)
+from outbound.exchange import Answer, Limits, exchange
 
 # The server is out of order or busy: no other group would fare better now.
 _BUSY = frozenset({408, 425, 429})
@@ -29,7 +43,7 @@ class HttpSink(Sink):
 
     def create_lead(self, group: Group) -> str:
         answer = self._call("POST", conf().leads_http_url, group, group.idempotency_key)
-        made = answer.parsed()
+        made = _parsed(answer)
         lead_id = made.get("id") if isinstance(made, dict) else None
         if isinstance(lead_id, int) and not isinstance(lead_id, bool):
             lead_id = str(lead_id)
@@ -46,9 +60,7 @@ class HttpSink(Sink):
         started = monotonic()
         outcome = "ok"
         try:
-            return _accepted(
-                exchange(verb, url, body=_body(group), headers=_headers(key), limits=_limits())
-            )
+            return _accepted(_exchange(verb, url, group, key))
         except SinkError as refused:
             outcome = refused.code
             raise
@@ -56,6 +68,34 @@ class HttpSink(Sink):
             sink_called.send_robust(
                 sender=None, sink="http", verb=verb, outcome=outcome, seconds=monotonic() - started
             )
+
+
+def _exchange(verb: str, url: str, group: Group, key: str) -> Answer:
+    try:
+        return exchange(verb, url, body=_body(group), headers=_headers(key), limits=_limits())
+    except OutboundError as raised:
+        raise _named(raised) from None
+
+
+def _named(raised: OutboundError) -> SinkError:
+    """The same refusal in this app's words."""
+    match raised:
+        case UrlRefused():
+            return SinkNotWired(f"LEADS_HTTP_URL: {raised}")
+        case AddressRefused():
+            return SinkAddressRefused(f"{raised}; LEADS_HTTP_ALLOW_PRIVATE allows private ones")
+        case AnswerTooLong():
+            return SinkAnswerRefused(str(raised))
+        case Unreachable():
+            return SinkUnreachable(str(raised))
+    return SinkUnreachable("no answer")
+
+
+def _parsed(answer: Answer) -> Any:
+    try:
+        return json.loads(answer.body)
+    except (ValueError, RecursionError):
+        raise SinkAnswerRefused("the answer is not JSON") from None
 
 
 def _accepted(answer: Answer) -> Answer:

@@ -12,7 +12,7 @@ from hubqueue.testing import move_clock
 from leads import services
 from leads.models import LeadProvenance
 from leads.sinks import HttpSink
-from leads.sinks.vetted import is_public
+from outbound.addresses import is_public
 from tests.leads.made import make_event, make_registration, request_of, walk_all
 
 pytestmark = pytest.mark.django_db

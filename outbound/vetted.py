@@ -1,43 +1,27 @@
 """Connections that go to the address that was checked, and to no private one."""
 
-import ipaddress
 import socket
+from typing import Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
 
-from leads.errors import SinkAddressRefused
+from outbound.addresses import is_public
+from outbound.errors import AddressRefused
+from outbound.resolve import Found, resolve
+from outbound.urls import Target
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-# IPv6 ranges whose addresses stand for an IPv4 one.
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_COMPATIBLE = ipaddress.ip_network("::/96")
-
-
-def is_public(text: str) -> bool:
-    """Whether an IP address belongs to the public internet, whichever way it is written."""
-    address: Address = ipaddress.ip_address(text.partition("%")[0])
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = _embedded(address)
-        if inner is not None:
-            return is_public(str(inner))
-        if address.is_site_local:
-            return False
-    return address.is_global and not address.is_multicast and not address.is_reserved
+WITHOUT_A_LIMIT = 30.0
 
 
-def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    if address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    if address.sixtofour is not None:
-        return address.sixtofour
-    if address.teredo is not None:
-        return address.teredo[1]
-    if address in _NAT64 or address in _COMPATIBLE:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return None
+def connection_to(target: Target, *, private: bool) -> Any:
+    """A connection that is not open yet. Its pool brings the defaults of TLS; certificates are verified."""
+    pool = _POOLS[target.tls, private](target.host, target.port)
+    try:
+        return pool._get_conn()
+    finally:
+        pool.close()
 
 
 def connect(connection: HTTPConnection, *, private: bool) -> socket.socket:
@@ -46,15 +30,11 @@ def connect(connection: HTTPConnection, *, private: bool) -> socket.socket:
     A name with any private address is refused as a whole. The name is resolved once: what was checked
     is what is connected to, while Host and the certificate's name stay the URL's.
     """
-    host = connection.host.strip("[]")
-    try:
-        found = socket.getaddrinfo(host, connection.port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as raised:
-        gone = raised if isinstance(raised, socket.gaierror) else socket.gaierror("no such name")
-        raise NameResolutionError(host, connection, gone) from None
+    given = connection.timeout
+    timeout = float(given) if isinstance(given, (int, float)) else WITHOUT_A_LIMIT
+    found = _look_up(connection, timeout)
     if not private and not all(is_public(str(where[0])) for *_, where in found):
-        raise SinkAddressRefused("the address is private; LEADS_HTTP_ALLOW_PRIVATE allows it")
-    timeout = connection.timeout if isinstance(connection.timeout, (int, float)) else None
+        raise AddressRefused("the host's address is private or reserved")
     for family, kind, protocol, _, where in found:
         sock = socket.socket(family, kind, protocol)
         try:
@@ -69,6 +49,17 @@ def connect(connection: HTTPConnection, *, private: bool) -> socket.socket:
         else:
             return sock
     raise NewConnectionError(connection, "no address answered")
+
+
+def _look_up(connection: HTTPConnection, timeout: float) -> Found:
+    host = connection.host.strip("[]")
+    try:
+        return resolve(host, connection.port, within=timeout)
+    except TimeoutError:
+        raise ConnectTimeoutError(connection, "no address in time") from None
+    except (OSError, UnicodeError) as raised:
+        gone = raised if isinstance(raised, socket.gaierror) else socket.gaierror("no such name")
+        raise NameResolutionError(host, connection, gone) from None
 
 
 class _Public(HTTPConnection):
@@ -91,17 +82,26 @@ class _AnyTLS(HTTPSConnection):
         return connect(self, private=True)
 
 
-class PublicPool(HTTPConnectionPool):
+class _PublicPool(HTTPConnectionPool):
     ConnectionCls = _Public
 
 
-class PublicPoolTLS(HTTPSConnectionPool):
+class _PublicPoolTLS(HTTPSConnectionPool):
     ConnectionCls = _PublicTLS
 
 
-class AnyPool(HTTPConnectionPool):
+class _AnyPool(HTTPConnectionPool):
     ConnectionCls = _Any
 
 
-class AnyPoolTLS(HTTPSConnectionPool):
+class _AnyPoolTLS(HTTPSConnectionPool):
     ConnectionCls = _AnyTLS
+
+
+# By (TLS, private addresses too).
+_POOLS: dict[tuple[bool, bool], type[HTTPConnectionPool]] = {
+    (False, False): _PublicPool,
+    (True, False): _PublicPoolTLS,
+    (False, True): _AnyPool,
+    (True, True): _AnyPoolTLS,
+}
