@@ -30,9 +30,9 @@ class Category:
     """One kind of message.
 
     ``name`` is stored and stable; templates are ``notifications/<name>/{subject.txt,body.txt,body.html}``
-    and, where ``Subject.withheld`` can be true, ``notifications/<name>/withheld/...``. ``label`` is what a
-    person reads where they switch it off; one that is not ``suppressible`` cannot be. ``describe`` reads the
-    subject NOW, for this recipient; None = it is gone. ``sample`` fills a preview.
+    and, when it ``withholds`` (``Subject.withheld`` can be true), ``notifications/<name>/withheld/...``.
+    ``label`` is what a person reads where they switch it off; one that is not ``suppressible`` cannot be.
+    ``describe`` reads the subject NOW, for this recipient; None = it is gone. ``sample`` fills a preview.
 
     ``mint``: the message carries a credential. It answers the described subject with a fresh one in it, to be
     rendered and sent and kept nowhere. It is called in the transaction that begins a sending, so for every
@@ -46,6 +46,7 @@ class Category:
     describe: Callable[["Notification"], Subject | None]
     sample: Callable[[], Subject] = Subject
     mint: Callable[["Notification", Subject], Subject] | None = None
+    withholds: bool = False
 
 
 _categories: dict[str, Category] = {}

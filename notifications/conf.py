@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 from hubqueue.appsettings import mistyped, reader
 
@@ -11,6 +12,7 @@ class Conf:
     """Each field is the Django setting of the name in upper case. Times are seconds unless named otherwise."""
 
     notifications_retention_days: int = 90
+    notifications_base_url: str = ""
 
     @property
     def retention(self) -> timedelta:
@@ -18,7 +20,30 @@ class Conf:
 
     def problems(self) -> list[str]:
         """What cannot be used, one sentence each."""
-        return mistyped(self)
+        found = mistyped(self)
+        if not found and not is_absolute(self.notifications_base_url):
+            found.append(
+                "NOTIFICATIONS_BASE_URL must be the http(s) address at which people reach this installation, such as"
+                " https://jobs.example.org (environment: BASE_URL),"
+                f" got {self.notifications_base_url or 'nothing'!r}."
+            )
+        return found
+
+
+def is_absolute(url: str) -> bool:
+    """Whether links can be made of it: a scheme, a host, perhaps a port and a path, nothing more."""
+    try:
+        parts = urlsplit(url)
+        return (
+            parts.scheme in ("http", "https")
+            and bool(parts.hostname)
+            and parts.port != 0
+            and not (parts.username or parts.query or parts.fragment)
+            and url.isprintable()
+            and " " not in url
+        )
+    except ValueError:
+        return False
 
 
 conf = reader(Conf)

@@ -38,6 +38,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "config.languages.PageLanguage",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -81,6 +82,9 @@ HUBQUEUE_LOG_FORMAT = env.str("HUBQUEUE_LOG_FORMAT", default="") or None
 HUBQUEUE_METRICS_TOKEN = env.str("HUBQUEUE_METRICS_TOKEN", default="")
 HUBQUEUE_STORE_ERROR_MESSAGES = env.bool("HUBQUEUE_STORE_ERROR_MESSAGES", default=False)
 
+# Links in mails. Never taken from a request: its Host header is whatever its sender likes.
+NOTIFICATIONS_BASE_URL = env.str("BASE_URL", default="http://localhost:8000")
+
 LEADS_SINK = env.str("LEADS_SINK", default="leads.sinks.DatabaseSink")
 LEADS_HTTP_URL = env.str("LEADS_HTTP_URL", default="")
 LEADS_HTTP_TOKEN = env.str("LEADS_HTTP_TOKEN", default="")
@@ -99,6 +103,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"

@@ -7,6 +7,7 @@ from config.settings.base import env
 SECRET_KEY = required_secret(env.str("SECRET_KEY", default=""))
 SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[])
+NOTIFICATIONS_BASE_URL = env.str("BASE_URL", default="")
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
 SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=True)

@@ -16,6 +16,7 @@ PRODUCTION = {
     "DJANGO_SETTINGS_MODULE": "config.settings.production",
     "SECRET_KEY": "-".join(str(number * 7919) for number in range(20)),
     "ALLOWED_HOSTS": "jobs.example",
+    "BASE_URL": "https://jobs.example",
     "DATABASE_URL": "postgres://nobody:nothing@localhost/nowhere",
 }
 
