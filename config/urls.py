@@ -9,4 +9,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("hubqueue.urls")),
     path("", include("leads.urls")),
+    path("", include("notifications.urls")),
 ]

@@ -23,3 +23,9 @@ class SealBroken(NotificationError):
     """What was sealed cannot be read with the keys of this installation."""
 
     code = "notifications.seal_broken"
+
+
+class PreferenceRefused(NotificationError):
+    """A person cannot choose this. Its sentence is for them, in the language of the page."""
+
+    code = "notifications.preference_refused"

@@ -25,12 +25,14 @@ class Rendered:
     html: str
 
 
-def render(category: Category, subject: Subject, *, language: str) -> Rendered:
+def render(
+    category: Category, subject: Subject, *, language: str, unsubscribe_url: str = ""
+) -> Rendered:
     """The message in ``language``, its moments in the installation's time zone.
 
     Templates see what ``Subject.values`` holds, and ``url`` (where to look at it), ``home``, ``language``,
-    ``category`` and ``subject_line``. Raises ``TemplateDoesNotExist`` where ``manage.py check`` would have
-    said ``notifications.E002``.
+    ``category``, ``subject_line`` and, for the footer, ``unsubscribe_url`` (empty = there is none). Raises
+    ``TemplateDoesNotExist`` where ``manage.py check`` would have said ``notifications.E002``.
     """
     base = folder(category, withheld=subject.withheld)
     values = {
@@ -38,6 +40,7 @@ def render(category: Category, subject: Subject, *, language: str) -> Rendered:
         "url": absolute(subject.path),
         "home": absolute("/"),
         "category": category,
+        "unsubscribe_url": unsubscribe_url,
     }
     with translation.override(language), timezone.override(timezone.get_default_timezone()):
         values["language"] = translation.get_language()
