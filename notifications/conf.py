@@ -1,18 +1,28 @@
 """The settings of the notifications app."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from urllib.parse import urlsplit
 
 from hubqueue.appsettings import mistyped, reader
+from notifications.errors import NotificationError
+from notifications.mail_server import read_url
+from notifications.sender import read_sender
 
 
 @dataclass(frozen=True, slots=True)
 class Conf:
-    """Each field is the Django setting of the name in upper case. Times are seconds unless named otherwise."""
+    """Each field is the Django setting of the name in upper case. Times are seconds unless named otherwise.
+
+    Without ``notifications_mail_url`` and ``notifications_from`` mail waits until they are set.
+    """
 
     notifications_retention_days: int = 90
     notifications_base_url: str = ""
+    notifications_mail_url: str = field(default="", repr=False)
+    notifications_from: str = ""
+    notifications_mail_timeout: float = 30.0
+    notifications_resend_uncertain: bool = True
 
     @property
     def retention(self) -> timedelta:
@@ -20,7 +30,7 @@ class Conf:
 
     def problems(self) -> list[str]:
         """What cannot be used, one sentence each."""
-        found = mistyped(self)
+        found = mistyped(self) or [*_unreadable(self)]
         if not found and not is_absolute(self.notifications_base_url):
             found.append(
                 "NOTIFICATIONS_BASE_URL must be the http(s) address at which people reach this installation, such as"
@@ -44,6 +54,20 @@ def is_absolute(url: str) -> bool:
         )
     except ValueError:
         return False
+
+
+def _unreadable(conf: Conf) -> list[str]:
+    found = []
+    for name, read, given in (
+        ("NOTIFICATIONS_MAIL_URL", read_url, conf.notifications_mail_url),
+        ("NOTIFICATIONS_FROM", read_sender, conf.notifications_from),
+    ):
+        try:
+            if given:
+                read(given)
+        except NotificationError as problem:
+            found.append(f"{name}: {problem}")
+    return found
 
 
 conf = reader(Conf)

@@ -1,5 +1,6 @@
 """Every kind of job of this app, for the queue to find."""
 
 from notifications.deliver_handler import deliver
+from notifications.mail.breaker import probe
 
-__all__ = ["deliver"]
+__all__ = ["deliver", "probe"]

@@ -84,6 +84,8 @@ HUBQUEUE_STORE_ERROR_MESSAGES = env.bool("HUBQUEUE_STORE_ERROR_MESSAGES", defaul
 
 # Links in mails. Never taken from a request: its Host header is whatever its sender likes.
 NOTIFICATIONS_BASE_URL = env.str("BASE_URL", default="http://localhost:8000")
+NOTIFICATIONS_MAIL_URL = env.str("MAIL_URL", default="")
+NOTIFICATIONS_FROM = env.str("MAIL_FROM", default="")
 
 LEADS_SINK = env.str("LEADS_SINK", default="leads.sinks.DatabaseSink")
 LEADS_HTTP_URL = env.str("LEADS_HTTP_URL", default="")
