@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.template import Engine, TemplateDoesNotExist, TemplateSyntaxError
 
 from hubqueue.appsettings import read
 from notifications.categories import Category, categories
 from notifications.conf import Conf
+from notifications.mail_server import Server, read_url
 from notifications.rendering import PARTS, folder
 
 
@@ -37,6 +39,32 @@ def check_base_url(**_: Any) -> Sequence[CheckMessage]:
             id="notifications.E003",
         )
     ]
+
+
+@register(Tags.security, deploy=True)
+def check_mail(**_: Any) -> Sequence[CheckMessage]:
+    """notifications.W001: no mail server, so mail waits. notifications.W002: a password in the clear."""
+    conf = read(Conf)
+    if conf.problems():
+        return []
+    if not conf.notifications_mail_url or not conf.notifications_from:
+        return [
+            checks.Warning(
+                "No mail is sent until NOTIFICATIONS_MAIL_URL and NOTIFICATIONS_FROM are set"
+                " (environment: MAIL_URL, MAIL_FROM).",
+                id="notifications.W001",
+            )
+        ]
+    place = read_url(conf.notifications_mail_url)
+    if isinstance(place, Server) and place.bares_password:
+        return [
+            checks.Warning(
+                "The password of the mail server crosses the network in the clear: use smtps:// or ?tls=starttls"
+                " in NOTIFICATIONS_MAIL_URL.",
+                id="notifications.W002",
+            )
+        ]
+    return []
 
 
 def template_problems(known: Iterable[Category]) -> Iterator[CheckMessage]:

@@ -30,7 +30,9 @@ class Server:
     @property
     def bares_password(self) -> bool:
         """Whether the password would cross a network that others read."""
-        return bool(self.user) and not self.tls and self.host not in ("localhost", "127.0.0.1", "::1")
+        return (
+            bool(self.user) and not self.tls and self.host not in ("localhost", "127.0.0.1", "::1")
+        )
 
 
 @dataclass(frozen=True, slots=True)

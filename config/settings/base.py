@@ -86,6 +86,8 @@ HUBQUEUE_STORE_ERROR_MESSAGES = env.bool("HUBQUEUE_STORE_ERROR_MESSAGES", defaul
 NOTIFICATIONS_BASE_URL = env.str("BASE_URL", default="http://localhost:8000")
 NOTIFICATIONS_MAIL_URL = env.str("MAIL_URL", default="")
 NOTIFICATIONS_FROM = env.str("MAIL_FROM", default="")
+NOTIFICATIONS_MAIL_TIMEOUT = env.float("MAIL_TIMEOUT", default=30.0)
+NOTIFICATIONS_RESEND_UNCERTAIN = env.bool("MAIL_RESEND_UNCERTAIN", default=True)
 
 LEADS_SINK = env.str("LEADS_SINK", default="leads.sinks.DatabaseSink")
 LEADS_HTTP_URL = env.str("LEADS_HTTP_URL", default="")

@@ -1,6 +1,6 @@
 """Mail: compose a message and hand it to the server over a kept connection, or learn in one of five ways why not."""
 
-from notifications.mail.compose import Text, compose
+from notifications.mail.composing import Text, compose
 from notifications.mail.faults import (
     AddressRefused,
     MailFault,
@@ -9,7 +9,7 @@ from notifications.mail.faults import (
     TryLater,
     Unanswered,
 )
-from notifications.mail.send import send
+from notifications.mail.sending import send
 
 __all__ = [
     "AddressRefused",

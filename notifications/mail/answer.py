@@ -1,7 +1,7 @@
 """What becomes of a job whose mail was not handed over: the same for every kind that sends mail."""
 
 from datetime import timedelta
-from typing import Any, assert_never
+from typing import Any
 
 from hubqueue.api import Backoff, Done, JobContext, Result, Retry
 from notifications.mail.breaker import pause_sending
@@ -41,4 +41,6 @@ def answer_to(fault: MailFault, job: JobContext) -> Result:
         case TryLater() | Unanswered():
             return Retry(code=fault.code)
         case _:
-            raise TypeError(f"expected a fault of one of the five kinds, got {type(fault).__name__}")
+            raise TypeError(
+                f"expected a fault of one of the five kinds, got {type(fault).__name__}"
+            )

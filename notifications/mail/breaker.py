@@ -7,10 +7,11 @@ from django.db import connections, router, transaction
 from hubqueue import officers
 from hubqueue.api import Backoff, Done, JobContext, Result, Retry, handler
 from hubqueue.models import Pause
+from hubqueue.policy import SPREAD
 from hubqueue.querysets import database_now
 from hubqueue.registry import registry
 from notifications.mail.faults import MailFault
-from notifications.mail.send import try_sender
+from notifications.mail.sending import try_sender
 from notifications.signals import sender_paused, sender_resumed
 
 ACTOR = "mail"
@@ -61,7 +62,7 @@ def mail_kinds() -> list[str]:
 
 
 def _pause(kinds: list[str], fault: MailFault, gap: timedelta) -> None:
-    until = database_now(_using()) + gap + MARGIN
+    until = database_now(_using()) + gap * (1 + SPREAD) + MARGIN
     reason = f"{fault} Looked at again in {gap.total_seconds() / 60:.0f} min."
     for kind in kinds:
         officers.pause("kind", kind, actor=ACTOR, reason=reason, until=until)

@@ -46,8 +46,7 @@ class Connection:
         self.usable = True
         self._smtp = _opened(server, timeout)
         try:
-            if server.user:
-                _guarded(Stage.LOGIN, lambda: self._smtp.login(server.user, server.password))
+            self._introduce()
         except BaseException:
             self._smtp.close()
             raise
@@ -90,6 +89,15 @@ class Connection:
             pass
         finally:
             self._smtp.close()
+
+    def _introduce(self) -> None:
+        """Encrypt, say hello, log in: nothing else is said before that."""
+        server, smtp = self.server, self._smtp
+        if server.tls == "starttls":
+            _guarded(Stage.OPEN, lambda: smtp.starttls(context=trust()))
+        _guarded(Stage.OPEN, smtp.ehlo_or_helo_if_needed)
+        if server.user:
+            _guarded(Stage.LOGIN, lambda: smtp.login(server.user, server.password))
 
     def _ask(self, stage: Stage, command: str, *, good: int = 2) -> None:
         try:
@@ -136,16 +144,9 @@ def _opened(server: Server, timeout: float) -> smtplib.SMTP:
                 server.host, server.port, name, timeout=timeout, context=trust()
             ),
         )
-    smtp = _guarded(
+    return _guarded(
         Stage.OPEN, lambda: smtplib.SMTP(server.host, server.port, name, timeout=timeout)
     )
-    if server.tls == "starttls":
-        try:
-            _guarded(Stage.OPEN, lambda: smtp.starttls(context=trust()))
-        except BaseException:
-            smtp.close()
-            raise
-    return smtp
 
 
 @lru_cache(maxsize=1)

@@ -17,6 +17,8 @@ PRODUCTION = {
     "SECRET_KEY": "-".join(str(number * 7919) for number in range(20)),
     "ALLOWED_HOSTS": "jobs.example",
     "BASE_URL": "https://jobs.example",
+    "MAIL_URL": "smtps://mail.example",
+    "MAIL_FROM": "jobs@jobs.example",
     "DATABASE_URL": "postgres://nobody:nothing@localhost/nowhere",
 }
 

@@ -10,8 +10,8 @@ from notifications.mail.connection import Connection
 from notifications.mail.directory import store
 from notifications.mail.faults import MailFault, SenderRefused, Stage, TryLater
 from notifications.mail.kept import kept
-from notifications.sender import read_sender
 from notifications.mail_server import Directory, Server, read_url
+from notifications.sender import read_sender
 from notifications.signals import mail_tried
 
 
