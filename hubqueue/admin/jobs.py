@@ -22,15 +22,14 @@ from django.utils.safestring import SafeString
 
 from hubqueue.admin import cells, filters
 from hubqueue.admin.changelist import (
-    BEFORE,
     WALKABLE,
     JobChangeList,
-    as_uuid,
     chosen_state,
     newest_first,
 )
 from hubqueue.admin.detail import described
 from hubqueue.admin.readonly import MOST_COUNTED, ReadOnlyAdmin, bounded_count, on_a_list
+from hubqueue.admin.steps import BEFORE, as_uuid
 from hubqueue.admin.verbs import VERBS, ReasonForm, Verb, do
 from hubqueue.errors import MoveRefused
 from hubqueue.lifecycle.database import alias

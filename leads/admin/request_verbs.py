@@ -2,9 +2,10 @@
 
 from datetime import datetime
 
+from hubqueue.admin.ask import Verb
 from leads import officers
 from leads.admin.standing import is_walked
-from leads.admin.verbs import Verb
+from leads.errors import LeadError
 from leads.models import LeadRequest
 
 VERBS = {
@@ -15,6 +16,7 @@ VERBS = {
         "leads.run_leadrequest",
         "a worker walks it now; this page follows.",
         lambda row, actor, reason: officers.run(row.event_id, actor=actor, reason=reason),
+        LeadError,
     ),
     "park": Verb(
         "park",
@@ -23,6 +25,7 @@ VERBS = {
         "leads.park_leadrequest",
         "parked.",
         lambda row, actor, reason: officers.park(row.event_id, actor=actor, reason=reason),
+        LeadError,
     ),
     "release": Verb(
         "release",
@@ -31,6 +34,7 @@ VERBS = {
         "leads.release_leadrequest",
         "released; the next pass takes it.",
         lambda row, actor, reason: officers.release(row.event_id, actor=actor, reason=reason),
+        LeadError,
     ),
     "rearm": Verb(
         "rearm",
@@ -39,6 +43,7 @@ VERBS = {
         "leads.rearm_leadrequest",
         "armed; the next pass looks at every registration.",
         lambda row, actor, reason: officers.rearm(row.event_id, actor=actor, reason=reason),
+        LeadError,
     ),
 }
 

@@ -15,12 +15,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from hubqueue.admin import cells
+from hubqueue.admin.ask import ask_and_do
 from hubqueue.admin.readonly import LookOnlyAdmin
 from hubqueue.querysets import database_now
 from leads.admin.request_page import described
 from leads.admin.request_verbs import VERBS, fitting
 from leads.admin.standing import pill, walker
-from leads.admin.verbs import ask_and_do
 from leads.models import LeadArm, LeadRequest
 
 

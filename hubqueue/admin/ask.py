@@ -1,4 +1,4 @@
-"""What the pages of this app share: verbs that ask for a reason first."""
+"""Verbs of the applications' pages that ask for a reason first and are done row by row."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,14 +14,13 @@ from django.utils.encoding import force_str
 from django.utils.text import capfirst
 
 from hubqueue.admin.verbs import ReasonForm
-from leads.errors import LeadError
 
 MOST_AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One verb of a page. ``do(row, actor, reason)`` raises ``LeadError`` for a refusal.
+    """One verb of a page. ``do(row, actor, reason)`` raises ``refusal`` for a refusal: an error with a ``code``.
 
     ``done`` says afterwards what happened and what comes next.
     """
@@ -32,6 +31,7 @@ class Verb:
     permission: str
     done: str
     do: Callable[[Any, str, str], object]
+    refusal: type[Exception]
 
 
 def ask_and_do(
@@ -65,7 +65,7 @@ def ask_and_do(
         "rows": chosen,
         "back": back or request.get_full_path(),
     }
-    return TemplateResponse(request, "admin/leads/reason.html", context)
+    return TemplateResponse(request, "admin/hubqueue/ask.html", context)
 
 
 def _do(
@@ -73,8 +73,9 @@ def _do(
 ) -> None:
     try:
         verb.do(row, request.user.get_username(), reason)
-    except LeadError as refused:
-        said = f"{capfirst(str(row))}: refused. {capfirst(str(refused))} ({refused.code})"
+    except verb.refusal as refused:
+        code = getattr(refused, "code", type(refused).__name__)
+        said = f"{capfirst(str(row))}: refused. {capfirst(str(refused))} ({code})"
         page.message_user(request, said, messages.ERROR)
         return
     LogEntry.objects.create(
