@@ -10,3 +10,7 @@ class LeadsConfig(AppConfig):
 
     def ready(self) -> None:
         from leads import checks, logs, metrics  # noqa: F401  registers checks and receivers
+        from leads.parked_notice import REQUEST_PARKED
+        from notifications.categories import register
+
+        register(REQUEST_PARKED)

@@ -15,6 +15,7 @@ class Conf:
     event_lead_batch: int = 200
     event_lead_pass_seconds: int = 600
     event_lead_refusals: int = 100
+    leads_parked_notice: int = 60 * 60
     leads_http_url: str = ""
     leads_http_token: str = ""
     leads_http_allow_private: bool = False
@@ -27,6 +28,10 @@ class Conf:
     @property
     def pass_budget(self) -> timedelta:
         return timedelta(seconds=self.event_lead_pass_seconds)
+
+    @property
+    def parked_notice(self) -> timedelta:
+        return timedelta(seconds=self.leads_parked_notice)
 
     def problems(self) -> list[str]:
         """What cannot be used, one sentence each."""

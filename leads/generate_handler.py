@@ -56,7 +56,13 @@ def free(job: JobContext) -> None:
         pk=payload["request_id"], lease_token=payload["lease_token"]
     ).first()
     if request is not None and request.lease_token is not None:
-        lease = Lease(request.pk, request.event_id, request.lease_token, request.failures)
+        lease = Lease(
+            request.pk,
+            request.event_id,
+            request.lease_token,
+            request.failures,
+            failing=request.failing_since is not None,
+        )
         leasing.let_go(lease, request.progress)
 
 

@@ -24,10 +24,11 @@ taken AS (
         done = false, claimed_at = hubqueue_now(), claimed_by = %(by)s, lease_token = %(token)s,
         attempted_at = hubqueue_now(), progress = '{}', updated_at = hubqueue_now(), updated_by = %(by)s
     FROM due WHERE request.id = due.id
-    RETURNING request.id, request.event_id, request.lease_token, request.failures
+    RETURNING request.id, request.event_id, request.lease_token, request.failures,
+        request.failing_since IS NOT NULL AS failing
 ),
 served AS (DELETE FROM leads_leadarm AS arm USING due WHERE arm.event_id = due.event_id)
-SELECT id, event_id, lease_token, failures{more} FROM taken
+SELECT id, event_id, lease_token, failures, failing{more} FROM taken
 """
 
 # A crash that loses a claim loses nothing: whatever the walk commits comes later in the server's log, and
@@ -59,7 +60,7 @@ WITH due AS MATERIALIZED (
 _RENEW = """
 UPDATE leads_leadrequest SET claimed_at = hubqueue_now(), progress = %(progress)s
 WHERE id = %(id)s AND lease_token = %(token)s
-RETURNING event_id, failures
+RETURNING event_id, failures, failing_since IS NOT NULL
 """
 
 # A walk that only looked is ended without waiting for the disk: a crash of the server that loses this
@@ -70,7 +71,7 @@ WITH ended AS (
         {changes}, progress = %(progress)s, claimed_at = NULL, claimed_by = '', lease_token = NULL,
         updated_at = hubqueue_now()
     WHERE id = %(id)s AND lease_token = %(token)s
-    RETURNING event_id, done
+    RETURNING event_id, done, failing_since
 ),
 marked AS (
     INSERT INTO leads_walkmark (event_id, rule_id, fingerprint, seen_xid)
@@ -80,18 +81,19 @@ marked AS (
     ON CONFLICT (event_id, rule_id) DO UPDATE SET
         fingerprint = excluded.fingerprint, seen_xid = excluded.seen_xid
 )
-SELECT done, CASE WHEN %(looked)s THEN set_config('synchronous_commit', 'off', true) END FROM ended
+SELECT done, failing_since, CASE WHEN %(looked)s THEN set_config('synchronous_commit', 'off', true) END FROM ended
 """
 
 _FINISH = _ENDED.format(
     changes="""
         done = NOT EXISTS (SELECT FROM leads_leadarm AS arm WHERE arm.event_id = request.event_id),
-        error_detail = '', failures = 0, next_attempt_at = NULL"""
+        error_detail = '', failures = 0, failing_since = NULL, next_attempt_at = NULL"""
 )
 
 _FAIL = _ENDED.format(
     changes="""
         error_detail = %(error)s, failures = failures + 1,
+        failing_since = coalesce(failing_since, hubqueue_now()),
         next_attempt_at = hubqueue_now() + %(wait)s"""
 )
 
@@ -106,12 +108,14 @@ FROM leads_leadrequest WHERE NOT done AND parked_at IS NULL
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A claimed request. ``failures`` are those in a row before this walk."""
+    """A claimed request. ``failures`` are those in a row before this walk; ``failing``: somebody is to be
+    told of them."""
 
     id: UUID
     event_id: UUID
     token: UUID
     failures: int
+    failing: bool
 
 
 def claim(*, by: str) -> Lease | None:
@@ -129,10 +133,10 @@ def take(event_id: UUID, *, by: str) -> Lease | None:
 
 def resume(request_id: UUID, token: UUID) -> Lease:
     """The lease that ``take`` gave, renewed. Raises ``WalkLeaseLost``."""
-    ((event_id, failures),) = _write(
+    ((event_id, failures, failing),) = _write(
         _RENEW, {"id": request_id, "token": token, "progress": json.dumps({})}
     )
-    return Lease(request_id, event_id, token, failures)
+    return Lease(request_id, event_id, token, failures, failing)
 
 
 def renew(lease: Lease, progress: dict[str, Any]) -> None:
@@ -154,11 +158,16 @@ def finish(
 
 def fail(
     lease: Lease, progress: dict[str, Any], marks: Sequence[Mark] = (), *, code: str, reason: str
-) -> None:
-    """End a walk that failed: loudly, and due again after a growing wait. Raises ``WalkLeaseLost``."""
+) -> datetime:
+    """End a walk that failed: loudly, and due again after a growing wait. Raises ``WalkLeaseLost``.
+
+    Answers since when the request has been failing.
+    """
     error = f"{code}: {reason}" if reason else code
     said = {"error": error[:300], "wait": spread(BACKOFF.ceiling(lease.failures + 1))}
-    _write(_FAIL, _parameters(lease, progress) | _given(marks) | said)
+    ((_done, since, *_),) = _write(_FAIL, _parameters(lease, progress) | _given(marks) | said)
+    assert isinstance(since, datetime)
+    return since
 
 
 def let_go(lease: Lease, progress: dict[str, Any], marks: Sequence[Mark] = ()) -> None:
@@ -180,7 +189,7 @@ def _lease(statement: str, parameters: dict[str, Any]) -> Lease | None:
     with connections[_alias()].cursor() as cursor:
         cursor.execute(statement, parameters)
         row = cursor.fetchone()
-    return None if row is None else Lease(*row[:4])
+    return None if row is None else Lease(*row[:5])
 
 
 def _write(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:

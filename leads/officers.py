@@ -1,5 +1,6 @@
 """The officers' verbs. Each takes who and why, leaves a log entry, and refuses with a typed error."""
 
+from datetime import datetime
 from uuid import UUID
 
 from django.db import router, transaction
@@ -12,6 +13,7 @@ from leads.errors import LeadRequestBusy, LeadRequestNotFound, LeadVerbRefused
 from leads.generate_handler import run as run_job
 from leads.models import LeadProvenance, LeadRequest, WalkMark
 from leads.models.requests import LEASE
+from leads.parked_handler import tell_later
 from leads.record import LEAD_ID_LENGTH
 from leads.wake import wake_after_commit
 
@@ -49,12 +51,13 @@ def park(event_id: UUID, *, actor: str, reason: str) -> None:
         updated_at=Now(),
         updated_by=actor[:150],
     )
+    tell_later(request.pk, _now())
     _log("park", event_id, actor, reason)
 
 
 @transaction.atomic
 def release(event_id: UUID, *, actor: str, reason: str) -> None:
-    """Let a parked request be claimed again, at once."""
+    """Let a parked request be claimed again, at once. If it was failing, it has an hour again to recover."""
     request = _locked(event_id)
     if request.parked_at is None:
         raise LeadVerbRefused("the request is not parked; there is nothing to release.")
@@ -62,9 +65,12 @@ def release(event_id: UUID, *, actor: str, reason: str) -> None:
         parked_at=None,
         park_reason="",
         next_attempt_at=None,
+        failing_since=None if request.failing_since is None else Now(),
         updated_at=Now(),
         updated_by=actor[:150],
     )
+    if request.failing_since is not None:
+        tell_later(request.pk, _now())
     wake_after_commit()
     _log("release", event_id, actor, reason)
 
@@ -135,5 +141,9 @@ def _log(
         job_id=job_id,
         actor=actor[:150],
         reason=reason[:200],
-        at=database_now(router.db_for_write(Operation)),
+        at=_now(),
     )
+
+
+def _now() -> datetime:
+    return database_now(router.db_for_write(LeadRequest))

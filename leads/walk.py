@@ -17,6 +17,7 @@ from leads.leasing import Lease
 from leads.marks import Mark
 from leads.matching import Matcher, matchers, page
 from leads.models import Event, LeadRequest
+from leads.parked_handler import tell_later
 from leads.record import Opened, check_lead_id, close_groups, open_groups
 from leads.sinks.base import Sink
 from leads.summary import Summary
@@ -229,8 +230,7 @@ class Walk:
     def _end(self, ended: bool) -> None:
         made = [Mark(each.rule_id, each.fingerprint, self.seen) for each in self.drained]
         if self.refusals:
-            first = self.refusals[0]
-            leasing.fail(self.lease, self.progress(), made, code=first.code, reason=first.reason)
+            self._park(made)
             self.summary.parked += 1
         elif not ended:
             leasing.let_go(self.lease, self.progress(), made)
@@ -238,6 +238,17 @@ class Walk:
             looked = self.summary.matched == 0
             if leasing.finish(self.lease, self.progress(), made, looked=looked):
                 self.summary.completed += 1
+
+    def _park(self, made: list[Mark]) -> None:
+        """End loudly; the first failure in a row is told to officers, unless a walk gets through in time."""
+        first = self.refusals[0]
+        said = {"code": first.code, "reason": first.reason}
+        if self.lease.failing:
+            leasing.fail(self.lease, self.progress(), made, **said)
+            return
+        with transaction.atomic(using=_alias()):
+            since = leasing.fail(self.lease, self.progress(), made, **said)
+            tell_later(self.lease.id, since)
 
 
 def _is_stop(raised: Exception) -> bool:

@@ -67,7 +67,8 @@ class LeadRequest(models.Model):
 
     ``lease_token`` is the fence: every write of a walk matches it. ``claimed_at`` is the stamp of the
     lease, renewed with each page. ``error_detail`` is "code: reason" of the failure that stopped the
-    last walk. ``parked_at`` is an officer's; it takes the row out of the claim until released.
+    last walk; ``failing_since`` is when the first of those in a row did, or when an officer released it
+    since. ``parked_at`` is an officer's; it takes the row out of the claim until released.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -79,6 +80,7 @@ class LeadRequest(models.Model):
     lease_token = models.UUIDField(null=True, blank=True)
     attempted_at = models.DateTimeField(null=True, blank=True)
     failures = models.IntegerField(default=0, db_default=0)
+    failing_since = models.DateTimeField(null=True, blank=True)
     next_attempt_at = models.DateTimeField(null=True, blank=True)
     parked_at = models.DateTimeField(null=True, blank=True)
     park_reason = models.CharField(max_length=200, blank=True, db_default="")
