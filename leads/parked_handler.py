@@ -74,5 +74,5 @@ def tell_parked(job: JobContext, *, request_id: UUID) -> Result:
 def _officers() -> "models.QuerySet[Any]":
     """Active staff who may release a request, superusers among them."""
     users = get_user_model()._default_manager
-    with_perm = users.with_perm(RELEASE, backend=_PERMISSIONS)  # type: ignore[attr-defined]
+    with_perm = users.with_perm(RELEASE, backend=_PERMISSIONS)
     return with_perm.filter(is_staff=True).order_by("pk")

@@ -92,6 +92,7 @@ NOTIFICATIONS_RESEND_UNCERTAIN = env.bool("MAIL_RESEND_UNCERTAIN", default=True)
 LEADS_SINK = env.str("LEADS_SINK", default="leads.sinks.DatabaseSink")
 LEADS_HTTP_URL = env.str("LEADS_HTTP_URL", default="")
 LEADS_HTTP_TOKEN = env.str("LEADS_HTTP_TOKEN", default="")
+LEADS_PARKED_NOTICE = env.int("LEADS_PARKED_NOTICE", default=3600)
 
 # Constraints in raw SQL are for the database to check; forms need not know them.
 SILENCED_SYSTEM_CHECKS = ["models.W045"]
