@@ -199,10 +199,10 @@ def test_a_greylisting_is_waited_out_for_a_day_and_then_given_up(smtp):
         with move_clock(timedelta(hours=hours)):
             run()
         assert hours < 30
-        hours += 1.01
+        hours += 2.51
     assert hours > 24
     assert fresh(record)[:2] == (State.FAILED, "gave_up")
-    assert record.attempts > 20
+    assert record.attempts >= 10
     assert smtp.mails == []
 
 
@@ -319,7 +319,8 @@ def test_a_minted_credential_is_fresh_in_each_sending_with_an_id_of_its_own(smtp
         run()
     assert fresh(record) == (State.SENT, "", 3, True)
     first, second = (each.message for each in smtp.mails)
-    assert "token-0" in str(first) and "token-2" in str(second)
+    assert "token-0" in str(first)
+    assert "token-2" in str(second)
     assert first["Message-ID"] != second["Message-ID"]
 
 
