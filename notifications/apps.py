@@ -9,7 +9,7 @@ class NotificationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from notifications import checks  # noqa: F401  registers the checks
+        from notifications import checks, logs, metrics  # noqa: F401  registers checks and receivers
         from notifications.categories import register
         from notifications.trial import TRIAL
 

@@ -29,3 +29,15 @@ class PreferenceRefused(NotificationError):
     """A person cannot choose this. Its sentence is for them, in the language of the page."""
 
     code = "notifications.preference_refused"
+
+
+class NotificationNotFound(NotificationError):
+    """There is no record of this id."""
+
+    code = "notifications.not_found"
+
+
+class ResendRefused(NotificationError):
+    """The record is in a state in which an officer cannot have it sent again."""
+
+    code = "notifications.resend_refused"

@@ -2,5 +2,6 @@
 
 from notifications.deliver_handler import deliver
 from notifications.mail.breaker import probe
+from notifications.retention_handler import forget
 
-__all__ = ["deliver", "probe"]
+__all__ = ["deliver", "forget", "probe"]

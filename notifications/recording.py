@@ -1,8 +1,10 @@
 """Step one: the record and its delivery job, in the transaction of what caused them."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +15,7 @@ from notifications.categories import category
 from notifications.decision import decide, read_wishes
 from notifications.deliver_handler import deliver
 from notifications.models import Channel, Notification
+from notifications.signals import delivery_ended
 
 # The columns take their types from the table, and every row is one object of one parameter.
 _INSERT = """
@@ -63,6 +66,7 @@ def record(notices: Sequence[Notice]) -> list[UUID]:
     with transaction.atomic(using=router.db_for_write(Notification)):
         new = _insert(records)
         _enqueue([each for each in records if each.pk in new])
+        _tell_after_commit([each for each in records if each.pk in new])
     return [each.pk for each in records if each.pk in new]
 
 
@@ -123,3 +127,22 @@ def _enqueue(records: Sequence[Notification]) -> None:
         for each in records
         if each.state == Notification.State.PENDING
     )
+
+
+def _tell_after_commit(records: Sequence[Notification]) -> None:
+    """Of those that were over when they were recorded."""
+    ended = Counter(
+        (each.category, str(each.state), str(each.reason))
+        for each in records
+        if each.state != Notification.State.PENDING
+    )
+    for (name, state, reason), count in ended.items():
+        tell = partial(
+            delivery_ended.send_robust,
+            sender=None,
+            category=name,
+            state=state,
+            reason=reason,
+            count=count,
+        )
+        transaction.on_commit(tell, using=router.db_for_write(Notification), robust=True)

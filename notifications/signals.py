@@ -2,9 +2,8 @@
 
 from django.dispatch import Signal
 
-mail_tried = (
-    Signal()
-)  # outcome ("sent", a fault's code, or "broken": an exception of ours), seconds
-delivery_ended = Signal()  # category, state, reason
+# outcome ("sent", a fault's code, or "broken": an exception of ours), stage, reply (three digits or None), seconds
+mail_tried = Signal()
+delivery_ended = Signal()  # category, state, reason, count (1 when left out)
 sender_paused = Signal()  # code, kinds (list), seconds until the next look
 sender_resumed = Signal()  # kinds (list)

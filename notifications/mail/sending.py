@@ -73,12 +73,18 @@ def _call(before_data: Callable[[], object] | None) -> None:
 @contextmanager
 def _told() -> Iterator[None]:
     began = time.monotonic()
-    outcome = "broken"
+    outcome, stage, reply = "broken", "", None
     try:
         yield
         outcome = "sent"
     except MailFault as fault:
-        outcome = fault.code
+        outcome, stage, reply = fault.code, str(fault.stage), fault.reply
         raise
     finally:
-        mail_tried.send_robust(sender=None, outcome=outcome, seconds=time.monotonic() - began)
+        mail_tried.send_robust(
+            sender=None,
+            outcome=outcome,
+            stage=stage,
+            reply=reply,
+            seconds=time.monotonic() - began,
+        )
