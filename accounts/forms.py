@@ -1,0 +1,67 @@
+"""The forms of the account pages."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth import password_validation
+from django.core.validators import ProhibitNullCharactersValidator
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.debug import sensitive_variables
+
+
+class TiedForm(forms.Form):
+    """Errors and hints are tied to their fields, for those who do not see them side by side."""
+
+    def __init__(self, given: Any = None) -> None:
+        super().__init__(given, label_suffix="")
+
+
+class ForgottenForm(TiedForm):
+    address = forms.EmailField(
+        label=_("Address"),
+        max_length=254,
+        widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True}),
+    )
+
+
+class PasswordForm(TiedForm):
+    """A new password, twice. Whether it is good enough is for the service to say."""
+
+    new_password = forms.CharField(
+        label=_("New password"),
+        strip=False,
+        max_length=1000,
+        validators=[ProhibitNullCharactersValidator()],
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password", "autofocus": True}),
+        help_text=password_validation.password_validators_help_text_html(),
+    )
+    repeated = forms.CharField(
+        label=_("The same again"),
+        strip=False,
+        max_length=1000,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    @sensitive_variables()
+    def clean(self) -> dict[str, Any]:
+        said = super().clean() or {}
+        first, second = said.get("new_password"), said.get("repeated")
+        if first and second and first != second:
+            self.add_error("repeated", _("The two passwords differ."))
+        return said
+
+
+class AddressForm(TiedForm):
+    """The current password, so that a session that was left open is not enough."""
+
+    new_address = forms.EmailField(
+        label=_("New address"),
+        max_length=254,
+        widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True}),
+    )
+    current_password = forms.CharField(
+        label=_("Current password"),
+        strip=False,
+        max_length=1000,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )

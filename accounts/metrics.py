@@ -1,0 +1,21 @@
+"""What the accounts app counts, for Prometheus. Labels are words of this code, never values."""
+
+from typing import Any
+
+from django.dispatch import receiver
+from prometheus_client import Counter
+
+from accounts.signals import asked, link_used
+
+ASKED = Counter("accounts_forgotten", "Calls for a forgotten password", ["outcome"])
+LINKS = Counter("accounts_links", "Uses of mailed links", ["purpose", "outcome"])
+
+
+@receiver(asked, dispatch_uid="accounts.metrics.asked")
+def count_asked(*, outcome: str, **_: Any) -> None:
+    ASKED.labels(outcome).inc()
+
+
+@receiver(link_used, dispatch_uid="accounts.metrics.link_used")
+def count_link(*, purpose: str, outcome: str, **_: Any) -> None:
+    LINKS.labels(purpose, outcome).inc()

@@ -1,0 +1,6 @@
+"""What the accounts app tells. Receivers get words, never whose account it was."""
+
+from django.dispatch import Signal
+
+asked = Signal()  # outcome: "taken", or the names of the limits that were passed, joined by "+"
+link_used = Signal()  # purpose, outcome ("ok" or a code)

@@ -1,0 +1,43 @@
+"""A person is told of every change of the ways into their account, whoever made it."""
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models.signals import post_save
+
+from accounts import credentials
+from accounts.models import WayIn, WayInChange
+from hubqueue.querysets import Now
+from notifications.services import notify
+
+
+@transaction.atomic
+def way_in_changed(person: Any, what: WayIn, *, provider: str = "") -> None:
+    """Tell ``person`` that a password was set, the address changed, or a ``provider`` was connected or removed.
+
+    In the caller's transaction: what is undone is not told. It cannot be switched off.
+    """
+    change = WayInChange.objects.create(person=person, what=what, provider=provider, at=Now())
+    notify(
+        "accounts.way_in_changed",
+        [person],
+        cause=f"accounts.way_in_changed:{change.pk}",
+        subject=change,
+    )
+
+
+def watch_passwords() -> None:
+    """Notice every password that is set on an account, be it in the admin, by a command or with a link."""
+    post_save.connect(
+        _saved, sender=get_user_model(), dispatch_uid="accounts.ways_in.password", weak=False
+    )
+
+
+def _saved(*, instance: Any, created: bool, raw: bool = False, **_: Any) -> None:
+    # Django keeps what set_password() was given until save() is through; a mere rehash is not marked.
+    if created or raw or getattr(instance, "_password", None) is None:
+        return
+    with transaction.atomic():
+        credentials.open_credentials(instance.pk).update(spent_at=Now())
+        way_in_changed(instance, WayIn.PASSWORD)
