@@ -12,5 +12,9 @@ class NotificationsConfig(AppConfig):
         from notifications import checks, logs, metrics  # noqa: F401  registers checks and receivers
         from notifications.categories import register
         from notifications.trial import TRIAL
+        from notifications.webhooks import checks as webhook_checks  # noqa: F401
+        from notifications.webhooks import logs, metrics  # noqa: F401  registers receivers
+        from notifications.webhooks.category import register_category
 
         register(TRIAL)
+        register_category()

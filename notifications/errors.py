@@ -41,3 +41,15 @@ class ResendRefused(NotificationError):
     """The record is in a state in which an officer cannot have it sent again."""
 
     code = "notifications.resend_refused"
+
+
+class EventTypeUnknown(NotificationError):
+    """No application registered this type of event."""
+
+    code = "notifications.event_type_unknown"
+
+
+class WebhookVerbRefused(NotificationError):
+    """An officer's verb does not fit the subscription or the message as it stands."""
+
+    code = "notifications.webhook_verb_refused"

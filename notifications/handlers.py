@@ -3,5 +3,6 @@
 from notifications.deliver_handler import deliver
 from notifications.mail.breaker import probe
 from notifications.retention_handler import forget
+from notifications.webhooks import handlers as webhooks
 
-__all__ = ["deliver", "forget", "probe"]
+__all__ = ["deliver", "forget", "probe", "webhooks"]

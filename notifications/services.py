@@ -7,8 +7,9 @@ from uuid import UUID
 from django.db import models
 
 from notifications.recording import Notice, record
+from notifications.webhooks.emitting import emit
 
-__all__ = ["Notice", "notify", "notify_many"]
+__all__ = ["Notice", "emit", "notify", "notify_many"]
 
 
 def notify(

@@ -75,7 +75,7 @@ DATABASES: dict[str, dict[str, Any]] = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 HUBQUEUE: dict[str, Any] = {
-    "QUEUES": ("default", "leads", "backups", "mail"),
+    "QUEUES": ("default", "leads", "backups", "mail", "webhooks"),
     "DIRECT_URL": direct_url(env.str("HUBQUEUE_DIRECT_URL", default="") or None),
 }
 HUBQUEUE_LOG_FORMAT = env.str("HUBQUEUE_LOG_FORMAT", default="") or None
@@ -93,6 +93,12 @@ LEADS_SINK = env.str("LEADS_SINK", default="leads.sinks.DatabaseSink")
 LEADS_HTTP_URL = env.str("LEADS_HTTP_URL", default="")
 LEADS_HTTP_TOKEN = env.str("LEADS_HTTP_TOKEN", default="")
 LEADS_PARKED_NOTICE = env.int("LEADS_PARKED_NOTICE", default=3600)
+
+WEBHOOKS_SOURCE = env.str("WEBHOOKS_SOURCE", default="urn:hubqueue")
+WEBHOOKS_ALLOW_PRIVATE = env.bool("WEBHOOKS_ALLOW_PRIVATE", default=False)
+WEBHOOKS_TIMEOUT = env.float("WEBHOOKS_TIMEOUT", default=5.0)
+WEBHOOKS_DEADLINE = env.float("WEBHOOKS_DEADLINE", default=15.0)
+WEBHOOKS_IN_FLIGHT = env.int("WEBHOOKS_IN_FLIGHT", default=4)
 
 # Constraints in raw SQL are for the database to check; forms need not know them.
 SILENCED_SYSTEM_CHECKS = ["models.W045"]

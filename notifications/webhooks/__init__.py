@@ -1,0 +1,1 @@
+"""Webhooks: events told to endpoints of others, signed, at least once, for about a day."""
