@@ -57,8 +57,7 @@ def test_a_huge_answer_is_cut_and_the_rest_left_unread(endpoint, subscribed):
     def flood(handler):
         handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
         try:
-            for _ in range(1000):
-                sent.append(handler.connection.send(b"<b>\x00" * 250_000))
+            sent.extend(handler.connection.send(b"<b>\x00" * 250_000) for _ in range(1000))
         except OSError:
             pass
 
