@@ -12,9 +12,8 @@ class NotificationsConfig(AppConfig):
         from notifications import checks, logs, metrics  # noqa: F401  registers checks and receivers
         from notifications.categories import register
         from notifications.trial import TRIAL
-        from notifications.webhooks import checks as webhook_checks  # noqa: F401
-        from notifications.webhooks import logs, metrics  # noqa: F401  registers receivers
-        from notifications.webhooks.category import register_category
+        from notifications.webhooks import receivers  # noqa: F401  the same of webhooks
+        from notifications.webhooks.category import SWITCHED_OFF_CATEGORY
 
         register(TRIAL)
-        register_category()
+        register(SWITCHED_OFF_CATEGORY)

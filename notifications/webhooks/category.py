@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from notifications.categories import Category, Subject, register
+from notifications.categories import Category, Subject
 from notifications.models import WebhookSubscription
 from notifications.webhooks.outcomes import Off
 
@@ -40,13 +40,10 @@ def _sample() -> Subject:
     return Subject({"name": "Orders to the shop", "host": "shop.example.org", "gone": False}, "/")
 
 
-def register_category() -> None:
-    register(
-        Category(
-            SWITCHED_OFF,
-            _("A webhook subscription was switched off"),
-            suppressible=False,
-            describe=_describe,
-            sample=_sample,
-        )
-    )
+SWITCHED_OFF_CATEGORY = Category(
+    SWITCHED_OFF,
+    _("A webhook subscription was switched off"),
+    suppressible=False,
+    describe=_describe,
+    sample=_sample,
+)
