@@ -7,6 +7,8 @@ from math import inf
 from queue import Empty, SimpleQueue
 from uuid import UUID
 
+from django.db.models import Case, When
+
 from hubqueue.conf import conf
 from hubqueue.lifecycle.rescue import Sweep, rescue
 from hubqueue.lifecycle.workers import held_by, remove
@@ -15,6 +17,8 @@ from hubqueue.querysets import Now
 from hubqueue.registry import registry
 
 SLACK = timedelta(seconds=2)
+MOST_SUSPECTS = 100
+LOOK_FOR_SUSPECTS = 3  # at each third sweep, while none were seen and nothing was taken back
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ class Sweeper:
             may_take=lambda: steady() > conf().renew_every.total_seconds(),
         )
         self.suspects_due = 0
+        self._suspects = 0
+        self._sweeps = 0
         self.idle = False
         self.unreaped = 0
 
@@ -60,14 +66,24 @@ class Sweeper:
 
     def sweep(self) -> None:
         """Reap, rescue, and see whether suspects wait."""
-        self._reap()
-        self._sweep.once()
-        due = (
+        reaped = self._reap()
+        rescued = self._sweep.once()
+        self._sweeps += 1
+        # Those that other supervisors made have solos of theirs as well.
+        if reaped or rescued or self._suspects or self._sweeps % LOOK_FOR_SUSPECTS == 1:
+            self._look_for_suspects()
+
+    def _look_for_suspects(self) -> None:
+        suspects = (
             Job.objects.using(self._using)
-            .due()
-            .filter(queue__in=self._queues, kind__in=registry.kinds())
+            .ready()
+            .filter(suspect=True, queue__in=self._queues, kind__in=registry.kinds())
+            .order_by("run_at")
+            .values_list(Case(When(run_at__lte=Now(), then=True), default=False), flat=True)
         )
-        self.suspects_due = due.filter(suspect=True)[:100].count()
+        found = list(suspects[:MOST_SUSPECTS])
+        self._suspects = len(found)
+        self.suspects_due = sum(found)
 
     def look_idle(self) -> None:
         """Set ``idle`` when nothing of our kinds and queues is due or running."""
@@ -77,12 +93,15 @@ class Sweeper:
         busy = ours.running().exists() or ours.ready().filter(run_at__lte=Now()).exists()
         self.idle = not busy and not self.unreaped
 
-    def _reap(self) -> None:
-        """Bury the dead. Those whose rows are locked still, by what their sessions left, are seen to next time."""
+    def _reap(self) -> int:
+        """Bury the dead and count them. Those whose rows are locked still, by what their sessions left, are seen to
+        next time."""
         waiting = []
+        seen = 0
         try:
             while True:
                 waiting.append(self._deaths.get_nowait())
+                seen += 1
                 if self._bury(waiting[-1]):
                     waiting.pop()
                     self.unreaped -= 1
@@ -91,6 +110,7 @@ class Sweeper:
         finally:
             for death in waiting:
                 self._deaths.put(death)
+        return seen
 
     def _bury(self, death: Death) -> bool:
         """Take back all that a dead child held. False when something could not be taken yet."""

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from enum import StrEnum
+from math import inf
+from time import monotonic
 
 import psycopg
 
@@ -14,6 +16,8 @@ from hubqueue.models import Job
 from hubqueue.scheduler.sessions import APPLICATION, SET, Deadline, limits, milliseconds
 
 SHORTEST_IDLE = timedelta(seconds=1)
+# An answer of the session holds for so long: the server ends no session of ours that spoke within a tick.
+FRESH = 0.5
 
 
 class Standing(StrEnum):
@@ -35,8 +39,8 @@ def lock_key() -> int:
 class Leadership:
     """The claim of one process to lead. Safe to use from several threads.
 
-    The leader pings its session four times per ``tick``; the server ends a session that was silent for a whole
-    ``tick`` (1 s at least). So a leader that is stopped, frozen or cut off loses the lock like one that died.
+    The leader lets its session be silent for no longer than half a ``tick``; the server ends one that was for a
+    whole ``tick`` (1 s at least). So a leader that is stopped, frozen or cut off loses the lock like one that died.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class Leadership:
         self._key = lock_key()
         self._session: Raw | None = None
         self._leading = False
+        self._heard_at = -inf
         self.term = 0
         self._mutex = threading.RLock()
         self._ended = threading.Event()
@@ -63,7 +68,12 @@ class Leadership:
         return self._ask(take=True)
 
     def confirm(self) -> bool:
-        """Whether the lock is still held. Never takes it; raises as ``stand`` does."""
+        """Whether the lock is still held. Never takes it; raises as ``stand`` does.
+
+        What the session answered half a second ago is believed.
+        """
+        if self._leading and monotonic() - self._heard_at < FRESH:
+            return True
         return self._ask(take=False) is Standing.LEADING
 
     def close(self) -> None:
@@ -86,6 +96,7 @@ class Leadership:
             if standing in (Standing.POOLED, Standing.READ_ONLY):
                 self._drop()
             self._leading = standing is Standing.LEADING
+            self._heard_at = monotonic()
             return standing
 
     def _question(self, *, take: bool) -> Standing:
@@ -126,13 +137,18 @@ class Leadership:
                 session.close()
 
     def _ping(self) -> None:
-        while not self._ended.wait(self._idle.total_seconds() / 4):
+        most = self._idle.total_seconds() / 2
+        pause = most
+        while not self._ended.wait(pause):
             with self._mutex:
-                if not self._leading or self._session is None:
+                silent = monotonic() - self._heard_at
+                pause = most if silent >= most else most - silent
+                if silent < most or not self._leading or self._session is None:
                     continue
                 try:
                     with Deadline(self._session, self._deadline):
                         self._session.execute("SELECT 1")
+                    self._heard_at = monotonic()
                 except psycopg.Error:
                     self._drop()
 

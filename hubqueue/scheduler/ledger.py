@@ -28,18 +28,21 @@ def open_page(host: str, pid: int, *, new_term: bool, using: str) -> Page:
     with connection(using).cursor() as cursor:
         cursor.execute(
             """
-            INSERT INTO hubqueue_leader AS leader (id, host, pid, since, ticked_at)
-            VALUES (1, %(host)s, %(pid)s, hubqueue_now(), hubqueue_now())
-            ON CONFLICT (id) DO UPDATE SET
-                host = excluded.host, pid = excluded.pid, ticked_at = excluded.ticked_at,
-                since = CASE WHEN %(new_term)s THEN excluded.since ELSE leader.since END
-            RETURNING ticked_at
+            WITH signed AS (
+                INSERT INTO hubqueue_leader AS leader (id, host, pid, since, ticked_at)
+                VALUES (1, %(host)s, %(pid)s, hubqueue_now(), hubqueue_now())
+                ON CONFLICT (id) DO UPDATE SET
+                    host = excluded.host, pid = excluded.pid, ticked_at = excluded.ticked_at,
+                    since = CASE WHEN %(new_term)s THEN excluded.since ELSE leader.since END
+                RETURNING ticked_at
+            )
+            SELECT ticked_at, name, ran_at, succeeded_at FROM signed LEFT JOIN hubqueue_duty ON true
             """,
             {"host": host[:255], "pid": pid, "new_term": new_term},
         )
-        (now,) = cursor.fetchone()
-        cursor.execute("SELECT name, ran_at, succeeded_at FROM hubqueue_duty")
-        return Page(now, {name: Entry(*moments) for name, *moments in cursor.fetchall()})
+        rows = cursor.fetchall()
+    entries = {name: Entry(*moments) for _, name, *moments in rows if name is not None}
+    return Page(rows[0][0], entries)
 
 
 def begin(names: Sequence[str], now: datetime, *, using: str) -> None:

@@ -29,18 +29,30 @@ def late_after() -> timedelta:
     return conf().tick * LATE_AFTER_TICKS
 
 
-def decide(schedules: Iterable[Schedule], now: datetime, *, using: str) -> int:
+def decide(
+    schedules: Iterable[Schedule],
+    now: datetime,
+    *,
+    using: str,
+    decided: dict[str, datetime] | None = None,
+) -> int:
     """Enqueue what the schedules owe up to ``now``; answer how many jobs that were.
 
     Each schedule has its own transaction. Raises ``PartlyFailed`` after all were tried when one failed; what
-    it owes is owed at the next tick, too.
+    it owes is owed at the next tick, too. ``decided`` remembers for the caller up to when each schedule was
+    decided: the database is asked only about those that have had a tick since.
     """
-    known = list(schedules)
+    decided = {} if decided is None else decided
+    known = [each for each in schedules if _may_owe(each, decided.get(each.name), now)]
+    if not known:
+        return 0
     last = _last_ticks([each.name for each in known], using=using)
     enqueued, failed = 0, 0
     for schedule in known:
+        decided.pop(schedule.name, None)
         try:
             enqueued += _decide_one(schedule, last[schedule.name], now, using=using)
+            decided[schedule.name] = now
         except Exception as raised:
             failed += 1
             log.warning("schedule %s failed: %s", schedule.name, broken_by(raised).code)
@@ -64,6 +76,10 @@ def owed(
     if schedule.missed is Missed.SKIP and due and now - due[-1] > late_after():
         return [], due[-1]
     return due, None
+
+
+def _may_owe(schedule: Schedule, since: datetime | None, now: datetime) -> bool:
+    return since is None or owed(schedule, since, now) != ([], None)
 
 
 def _last_ticks(names: list[str], *, using: str) -> dict[str, datetime | None]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -79,8 +80,15 @@ def apply(connection: BaseDatabaseWrapper, settings: Mapping[str, str]) -> None:
 
 def bounded(call: Callable[[], T], deadline: timedelta, *, using: str) -> T:
     """Make a call whose statements over this thread's connection end within ``deadline`` each."""
-    apply(connections[using], {"statement_timeout": milliseconds(deadline)})
+    session = connections[using].connection
+    if session is None or session.closed or _bounds.get(session) != deadline:
+        apply(connections[using], {"statement_timeout": milliseconds(deadline)})
+        _bounds[connections[using].connection] = deadline
     return call()
+
+
+# What each session was told last: most calls have the same deadline.
+_bounds: WeakKeyDictionary[Any, timedelta] = WeakKeyDictionary()
 
 
 def wait_no_longer(length: timedelta, *, using: str) -> None:

@@ -41,7 +41,8 @@ class Ticker:
         self._lane = lane
         self._beside = Lane("applications", stop)
         self._busy: threading.Thread | None = None
-        self._built_in = BuiltIn(known, using=using).duties()
+        self._own = BuiltIn(known, using=using)
+        self._built_in = self._own.duties()
         self._deadline = deadline
         self._using = using
 
@@ -58,6 +59,7 @@ class Ticker:
             using=self._using,
         )
         page = self._run(self._lane, "look", sign, self._deadline)
+        self._own.now = page.now
         self._start_beside(_due(list(self._known.duties.values()), page), page.now, still)
         self._do(self._lane, _due(self._built_in, page), page.now, still)
 
