@@ -9,10 +9,11 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from django.dispatch import receiver
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter
 
 from hubqueue import signals
 from hubqueue.conf import conf
+from hubqueue.durations import Durations
 from hubqueue.registry import registry
 from hubqueue.states import State
 
@@ -31,7 +32,7 @@ ENQUEUED = Counter(
     ["kind", "queue", "outcome"],
 )
 CLAIMED = Counter("hubqueue_jobs_claimed", "Attempts that were started.", ["kind", "queue"])
-PICKUP = Histogram(
+PICKUP = Durations(
     "hubqueue_pickup_seconds",
     "Seconds between the moment a job was due and its claim.",
     ["kind", "queue"],
@@ -42,7 +43,7 @@ SETTLED = Counter(
     "Attempts that ended, by the state the job is in now and the move that brought it there.",
     ["kind", "queue", "state", "outcome"],
 )
-DURATION = Histogram(
+DURATION = Durations(
     "hubqueue_attempt_seconds",
     "Seconds between the claim of an attempt and its end.",
     ["kind", "queue"],
@@ -131,9 +132,7 @@ def count_claimed(*, pickups: Sequence[signals.Pickup], **_: Any) -> None:
     for (kind, queue), picked in _grouped(pickups, itemgetter(0, 1)):
         labels = kind_label(kind), queue_label(queue)
         CLAIMED.labels(*labels).inc(len(picked))
-        observe = PICKUP.labels(*labels).observe
-        for each in picked:
-            observe(each.waited)
+        PICKUP.labels(*labels).observe_all([each.waited for each in picked])
 
 
 @receiver(signals.jobs_settled, dispatch_uid="hubqueue.metrics.settled")
@@ -142,9 +141,7 @@ def count_settled(*, endings: Sequence[signals.Ending], **_: Any) -> None:
     for (kind, queue, state, outcome, code), ended in alike:
         labels = kind_label(kind), queue_label(queue)
         SETTLED.labels(*labels, str(state), str(outcome)).inc(len(ended))
-        observe = DURATION.labels(*labels).observe
-        for each in ended:
-            observe(each.seconds)
+        DURATION.labels(*labels).observe_all([each.seconds for each in ended])
         if code:
             FAILED.labels(labels[0], _code(code)).inc(len(ended))
         if state == State.DEAD:

@@ -73,7 +73,7 @@ class JobContext:
     @property
     def meta(self) -> dict[str, Any]:
         """What the enqueuer sent along: ``traceparent``, ``caller``, and the tick of a periodic job."""
-        return self.claimed.meta
+        return dict(self.claimed.meta)
 
     @property
     def effect_key(self) -> str:

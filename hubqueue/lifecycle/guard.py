@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -36,9 +35,9 @@ SETTLE_AND_COMMIT = SETTLE.format(strict="true") + "; COMMIT"
 Key = tuple[UUID, int]
 
 
-@dataclass(slots=True)
-class Claimed:
-    """A job as one attempt holds it. ``claimed_at`` is the database's clock at the claim."""
+class Claimed(msgspec.Struct, array_like=True):
+    """A job as one attempt holds it, in the order of ``hubqueue_claimed``. ``claimed_at`` is the database's clock at
+    the claim."""
 
     id: UUID
     kind: str
@@ -53,7 +52,7 @@ class Claimed:
     failing_since: datetime | None
     fence: int
     suspect: bool
-    meta: dict[str, Any]
+    meta: Any
     created_at: datetime
     claimed_at: datetime
     claimed_by: UUID | None
@@ -71,31 +70,25 @@ class Attempted(msgspec.Struct):
     fence: int
 
 
-# What hubqueue_claimed answers. Payload and meta stay as they are: a damaged one is its own job's trouble.
-_ROWS = msgspec.json.Decoder(
-    list[
-        tuple[
-            UUID, str, str, int, str | None, msgspec.Raw, str | None, datetime, int, int, datetime | None, int, bool,
-            msgspec.Raw, datetime, datetime, UUID | None,
-        ]
-    ]
-)  # fmt: skip
+_ROWS = msgspec.json.Decoder(list[Claimed])
+_APART = msgspec.json.Decoder(list[msgspec.Raw])
+_ROW = msgspec.json.Decoder(Claimed)
 
 
 def read_claimed(answer: str) -> list[Claimed]:
     """The jobs of a claim's answer, in its order."""
-    return [
-        Claimed(*row[:5], _read(row[5]), *row[6:13], _read(row[13]), *row[14:])  # type: ignore[arg-type]
-        for row in _ROWS.decode(answer)
-    ]
-
-
-def _read(raw: msgspec.Raw) -> Any:
     try:
-        return msgspec.json.decode(raw)
+        return _ROWS.decode(answer)
+    except msgspec.DecodeError:
+        return [_read(each) for each in _APART.decode(answer)]
+
+
+def _read(raw: msgspec.Raw) -> Claimed:
+    try:
+        return _ROW.decode(raw)
     except msgspec.DecodeError:
         # Numbers beyond a double: Python's reader takes them, and the handler's signature has the last word.
-        return json.loads(bytes(raw))
+        return msgspec.convert(json.loads(bytes(raw)), Claimed)
 
 
 def claimed_from(job: Job) -> Claimed:

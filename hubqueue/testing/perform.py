@@ -1,9 +1,9 @@
 """Run one handler by itself and look at its answer."""
 
-from dataclasses import replace
 from typing import Any
 
 from django.db import transaction
+from msgspec.structs import replace
 
 from hubqueue.conf import conf
 from hubqueue.ids import uuid7

@@ -56,6 +56,20 @@ def test_a_claim_gives_the_job_as_it_is_stored_and_marks_the_row() -> None:
     assert (job.fence, job.claimed_at) == (claimed.fence, claimed.claimed_at)
 
 
+def test_a_payload_that_only_a_later_reader_takes_keeps_no_neighbour_from_being_claimed() -> None:
+    numbers = [make_job(payload={}), make_job(payload={}), make_job(meta=[1])]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """UPDATE hubqueue_job SET payload = '{"n": 1e400}' WHERE id = %s""",
+            [numbers[0].pk],
+        )
+    found = {each.id: each for each in claim_all()}
+    assert set(found) == {each.pk for each in numbers}
+    assert found[numbers[0].pk].payload == {"n": 10**400}
+    assert found[numbers[1].pk].payload == {}
+    assert found[numbers[2].pk].meta == [1]
+
+
 def test_what_is_not_due_is_not_claimed() -> None:
     make_job(run_at=now() + MINUTE)
     assert claim_all() == []

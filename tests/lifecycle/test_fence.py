@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import Group
 from django.db import transaction
+from msgspec.structs import replace
 
 from hubqueue import officers
 from hubqueue.api import Done, JobContext, LeaseLost, Repeat, Result, Retry
@@ -211,9 +212,7 @@ def test_progress_takes_shares_only() -> None:
 def test_the_row_of_another_job_with_the_same_fence_is_not_ours() -> None:
     scripted.enqueue()
     claimed = claim_one()
-    other = Claimed(
-        **{name: getattr(claimed, name) for name in Claimed.__dataclass_fields__} | {"id": uuid4()}
-    )
+    other = replace(claimed, id=uuid4())
     with pytest.raises(LeaseLost), transaction.atomic():
         settle(other, verdicts.succeed(), using="default")
     assert Job.objects.get(pk=claimed.id).state == State.RUNNING

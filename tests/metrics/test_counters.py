@@ -9,6 +9,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from hubqueue import metrics, signals
+from hubqueue.durations import Durations
 from hubqueue.lifecycle.claim import Lane, claim
 from hubqueue.lifecycle.failure import Broken
 from hubqueue.lifecycle.settle import give_up, settle, succeed
@@ -194,3 +195,25 @@ def test_counters_of_several_processes_are_added_up(
     text = python(READ_ALL)
     assert 'hubqueue_dead_letters_total{code="x",kind="(unknown)"} 2.0' in text
     assert "hubqueue_database_up 1.0" in text
+
+
+def test_many_observations_at_once_count_like_one_by_one() -> None:
+    seconds = [-1.0, 0.0, 0.005, 0.0051, 0.3, 0.3, 5.0, 7200.0, 7200.1, 1e9]
+    alone, together = (
+        Durations("alike", "", ["kind"], buckets=metrics.RUN_SECONDS, registry=None)
+        for _ in range(2)
+    )
+    for each in seconds:
+        alone.labels("k").observe(each)
+    together.labels("k").observe_all(seconds)
+    together.labels("k").observe_all([])
+
+    def samples(histogram: Durations) -> list[tuple[str, dict[str, str], float]]:
+        return [
+            (each.name, each.labels, pytest.approx(each.value))
+            for metric in histogram.collect()
+            for each in metric.samples
+            if not each.name.endswith("_created")
+        ]
+
+    assert samples(together) == samples(alone)
