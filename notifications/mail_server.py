@@ -65,6 +65,8 @@ def read_url(url: str) -> Server | Directory:
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     if bool(user) != bool(password):
         raise MailUrlUnusable(f"{EXPECTED}, got only one of user and password.")
+    if not (user + password).isascii() or not (user + password).isprintable():
+        raise MailUrlUnusable("expected user and password in ASCII, got other characters.")
     return Server(host, port or PORTS[tls or "smtp"], tls, user, password)
 
 

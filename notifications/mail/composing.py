@@ -75,10 +75,10 @@ def compose(
     message["To"] = _address(_harmless(name), sendable(to))
     message["Subject"] = _one_line(rendered.subject)[:LONGEST_SUBJECT]
     message["Date"] = format_datetime(timezone.now())
-    message["Message-ID"] = f"<{message_id}@{sender.domain}>"
+    message["Message-ID"] = _whole_line(f"<{message_id}@{sender.domain}>")
     message["Auto-Submitted"] = "auto-generated"
     for header, value in dict(headers).items():
-        message[header] = value
+        message[header] = _whole_line(value)
     message.set_content(_lines(rendered.text))
     if rendered.html:
         message.add_alternative(_lines(rendered.html), subtype="html")
@@ -96,6 +96,12 @@ def _one_line(text: str) -> str:
     """Control characters and line ends become spaces."""
     printable = "".join(each if each.isprintable() else " " for each in text)
     return " ".join(printable.split())
+
+
+def _whole_line(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("expected a header of one line, got a line end or a control character")
+    return value
 
 
 def _harmless(name: str) -> str:

@@ -6,6 +6,7 @@ import pytest
 from django.test import override_settings
 
 from notifications import mail
+from notifications.errors import AddressUnsendable
 from notifications.mail.faults import (
     AddressRefused,
     MessageRefused,
@@ -153,3 +154,78 @@ def test_idle_connections_are_closed_by_themselves(smtp, monkeypatch):
     monkeypatch.setattr("notifications.mail.sending.kept", Kept())
     mail.send(compose())
     until(lambda: not smtp.open)
+
+
+@pytest.mark.parametrize("subject", ["Ä" * 200, "Größe " * 33, "日本語" * 60, "🎉 " * 60])
+def test_a_long_subject_beyond_ascii_arrives_whole_in_lines_as_the_rfc_wants(smtp, subject):
+    body = "Grüße, " + "ü" * 2000 + "\n.\n..\nFrom here\rto there\n"
+    mail.send(compose(text=Text(subject, body, f"<p>{body}</p>")))
+    (sent,) = smtp.mails
+    assert sent.wire.isascii()
+    lines = sent.wire.split(b"\r\n")
+    assert not [line for line in lines if b"\n" in line or b"\r" in line]
+    head = lines[: lines.index(b"")]
+    assert max(map(len, head)) <= 78
+    assert max(map(len, lines)) <= 998
+    message = sent.message
+    assert message["Subject"] == subject.strip()
+    text = message.get_body(("plain",)).get_content().replace("\r\n", "\n")
+    assert text == body.replace("\r", "\n")
+
+
+def test_a_long_link_in_a_header_stays_one_link(smtp):
+    link = "<https://jobs.example/u/" + "token-" * 60 + ">"
+    mail.send(compose(headers=[("List-Unsubscribe", link)]))
+    assert b"List-Unsubscribe: " + link.encode() + b"\r\n" in smtp.mails[0].wire
+
+
+@pytest.mark.parametrize("wrong", ["x\r\nBcc: eve@example.org", "x\ny", "x\r"])
+def test_a_header_of_more_than_a_line_is_refused(wrong):
+    with pytest.raises(ValueError):
+        compose(headers={"List-Unsubscribe": wrong})
+    with pytest.raises(ValueError):
+        compose(message_id=wrong)
+
+
+@pytest.mark.parametrize(
+    "to",
+    ["", "nobody", "a@b@example.org", "ä@example.org", "a" * 290 + "@example.org", "a@x\n.org"],
+)
+def test_a_message_to_an_address_that_cannot_be_written_to_is_refused(to):
+    with pytest.raises(AddressUnsendable) as refused:
+        compose(to)
+    assert not to or to not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Zoë O'Hara-Łukasz", "Zoë O'Hara-Łukasz"),
+        ("Ada <eve@example.org>", ""),
+        ("eve@example.org", ""),
+        ("Ada, Countess", ""),
+        ('Ada "the" L', ""),
+        ("=?utf-8?q?x?=", ""),
+        ("A" * 61, ""),
+        ("Ada\u202eecalevoL", ""),
+    ],
+)
+def test_a_name_is_shown_where_it_is_harmless(name, shown):
+    assert compose(name=name)["To"].addresses[0].display_name == shown
+
+
+def test_a_directory_can_stand_for_a_server(tmp_path):
+    url = (tmp_path / "out box").as_uri()
+    began = []
+    with override_settings(NOTIFICATIONS_MAIL_URL=url):
+        for _ in range(2):
+            mail.send(compose(), before_data=lambda: began.append(1))
+    files = sorted((tmp_path / "out box").iterdir())
+    assert [each.name.split("-", 1)[1] for each in files] == ["m1jobs.example.eml"] * 2
+    assert files[0].read_bytes().startswith(b"From: hubqueue <no-reply@jobs.example>\r\n")
+    assert files[0].stat().st_mode & 0o077 == 0
+    assert began == [1, 1]
+    (tmp_path / "file").touch()
+    with override_settings(NOTIFICATIONS_MAIL_URL=(tmp_path / "file").as_uri()):
+        with pytest.raises(TryLater):
+            mail.send(compose())

@@ -39,6 +39,8 @@ def test_a_directory_is_read_from_a_url():
         f"smtp://u:{SECRET}/x@mail.example",
         f"smtp://u:{SECRET}#x@mail.example",
         f"smtp://:{SECRET}@mail.example",
+        f"smtp://u:{SECRET}%C3%9F@mail.example",
+        f"smtp://u:{SECRET}%0A@mail.example",
         f"smtp://u:{SECRET}@mail.example?tls=no",
         f"smtp://u:{SECRET}@mail.example?{SECRET}=1",
         f"smtps://u:{SECRET}@mail.example?tls=starttls",

@@ -14,6 +14,7 @@ from email.policy import default
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
+from urllib.parse import quote
 from unittest import mock
 
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
@@ -46,7 +47,6 @@ class MailServer:
 
     login: tuple[str, str] | None = None
     certificate: Path | None = None
-    starttls: bool = True
     answers: dict[str, Answer | list[Answer]] = field(default_factory=dict)
     mails: list[Mail] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
@@ -57,9 +57,17 @@ class MailServer:
 
     @property
     def url(self) -> str:
-        user = "" if self.login is None else ":".join(self.login) + "@"
-        tls = "?tls=starttls" if self.certificate and self.starttls else ""
+        user = (
+            ""
+            if self.login is None
+            else ":".join(quote(each, safe="") for each in self.login) + "@"
+        )
+        tls = "?tls=starttls" if self._offers_starttls else ""
         return f"{self.scheme}://{user}localhost:{self.port}{tls}"
+
+    @property
+    def _offers_starttls(self) -> bool:
+        return bool(self.certificate) and self.scheme == "smtp"
 
     @property
     def recipients(self) -> list[str]:
@@ -184,7 +192,7 @@ def _serve(made: MailServer, loop: asyncio.AbstractEventLoop, ready: Event) -> N
             made,
             hostname="mail.example",
             loop=loop,
-            tls_context=None if at_once or not made.starttls else context,
+            tls_context=None if at_once else context,
             authenticator=made.authenticate,
             auth_require_tls=context is not None and not at_once,
             enable_SMTPUTF8=False,
