@@ -14,8 +14,8 @@ from email.policy import default
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
-from urllib.parse import quote
 from unittest import mock
+from urllib.parse import quote
 
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
