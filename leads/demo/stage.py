@@ -17,6 +17,7 @@ from leads.models import Answer, EventType, LeadProvenance, LeadRequest, LeadRul
 
 FILES = Path(__file__).resolve().parent
 OFFICER = "officer"
+ADDRESS = "officer@demo.example"
 MOST_SHOWN = 100
 
 
@@ -35,12 +36,13 @@ class Counts:
 
 
 def make_officer() -> str | None:
-    """The demo's account, a superuser. Answers its password when it is new."""
+    """The demo's account, a superuser with an address. Answers its password when it is new."""
     users = get_user_model()._default_manager
     if users.filter(username=OFFICER).exists():
+        users.filter(username=OFFICER, email="").update(email=ADDRESS)
         return None
     password = secrets.token_urlsafe(12)
-    users.create_superuser(OFFICER, password=password)
+    users.create_superuser(OFFICER, ADDRESS, password)
     return password
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from email import message_from_bytes, policy
 from pathlib import Path
 
 import pytest
@@ -36,17 +37,31 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def test_until_idle_it_makes_leads_once_and_says_so_in_one_json_object(process_env):
+def mailing(process_env, folder):
+    return {**process_env, "MAIL_URL": folder.as_uri(), "MAIL_FROM": "hubqueue@demo.example"}
+
+
+def test_until_idle_it_makes_leads_once_and_says_so_in_one_json_object(process_env, tmp_path):
     answers = []
+    env = mailing(process_env, tmp_path / "mail")
     for _ in range(2):
-        process = start(process_env, "--until-idle", "--json")
+        process = start(env, "--until-idle", "--json")
         out, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
         answers.append(json.loads(out.strip().splitlines()[-1]))
         if len(answers) == 1:
             assert "password" in out
+            assert str(tmp_path / "mail") in out
     first, second = answers
-    assert set(first) == {"jobs", "leads", "seconds"}
+    assert set(first) == {"jobs", "leads", "mails", "seconds"}
+    assert {state for states in second["jobs"].values() for state in states} == {"SUCCEEDED"}
+    assert (first["mails"], second["mails"]) == (1, 0)
+    (kept,) = (tmp_path / "mail").glob("*.eml")
+    said = message_from_bytes(kept.read_bytes(), policy=policy.default)
+    assert said["To"] == "officer@demo.example"
+    assert "Pottery Evenings" in said["Subject"]
+    assert "http://127.0.0.1:8000/notifications/unsubscribe/" in said["List-Unsubscribe"]
+    assert said["List-Unsubscribe"].strip("<>") in said.get_body(("plain",)).get_content()
     assert first["jobs"]["leads.generate"] == {"SUCCEEDED": 1}
     assert first["leads"]["created"] == LeadProvenance.objects.count() > 500
     assert first["leads"]["grown"] > 0

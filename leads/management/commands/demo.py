@@ -1,6 +1,7 @@
 """``manage.py demo``: everything at once, on made-up data."""
 
 import json
+import os
 import time
 from argparse import ArgumentParser
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from leads.demo import stage
+from leads.demo import mails, stage
 from leads.demo.processes import Crew, PortTaken, require_free
 
 
@@ -32,12 +33,15 @@ class Command(BaseCommand):
                 require_free(options["port"])
             except PortTaken as taken:
                 raise CommandError(str(taken)) from None
+        # For the links in mails, which a worker writes.
+        os.environ.setdefault("BASE_URL", f"http://127.0.0.1:{options['port']}")
         self._say("Preparing the database ...")
         call_command("migrate", interactive=False, verbosity=0)
         before = stage.leads_so_far()
+        mailed = mails.sent_so_far()
         self._prepare()
         if until_idle:
-            self._work_until_idle(before, started, as_json=options["json"])
+            self._work_until_idle(before, mailed, started, as_json=options["json"])
         else:
             self._serve(options["port"])
 
@@ -52,22 +56,32 @@ class Command(BaseCommand):
             f"Registrations: {loaded.imported} imported, {loaded.duplicates} there already,"
             f" {loaded.bad} bad."
         )
+        folder = mails.folder()
+        if folder is None:
+            self._say("Mails: none, the demo's addresses are made up; MAIL_URL=file:///... keeps them.")
+            return
+        mails.park_one()
+        self._say(f"Mails: each becomes a file in {folder}")
 
-    def _work_until_idle(self, before: stage.Counts, started: float, *, as_json: bool) -> None:
+    def _work_until_idle(
+        self, before: stage.Counts, mailed: int, started: float, *, as_json: bool
+    ) -> None:
         self._say("A worker runs what is due ...")
         with Crew() as crew:
             code = crew.run("runworker", "--until-idle")
         seconds = round(time.monotonic() - started, 2)
         jobs = stage.jobs_by_kind()
         made = stage.leads_so_far().since(before)
+        sent = mails.sent_so_far() - mailed
         waiting = stage.waiting_jobs()
         self._say(f"Leads: {made['created']} created, {made['grown']} grown, in {seconds} s.")
+        self._say(f"Mails: {sent} delivered.")
         for kind, states in jobs.items():
             self._say(f"{kind}: " + ", ".join(f"{n} {state}" for state, n in states.items()))
         for line in waiting:
             self._say(line)
         if as_json:
-            said = {"jobs": jobs, "leads": made, "seconds": seconds}
+            said = {"jobs": jobs, "leads": made, "mails": sent, "seconds": seconds}
             self.stdout.write(json.dumps(said))
         self.stdout.flush()
         if waiting or code:
