@@ -66,6 +66,7 @@ def test_a_mails_link_switches_its_kind_off_and_the_persons_page_on_again(
     work("leads.tell_parked")  # recorded, not sent yet
 
     page.set_viewport_size(PHONE)
+    page.goto("about:blank")
     page.set_content(mail.get_body(("html",)).get_content())
     picture("mail-parked-phone")
     page.click("text=Switch off mails of this kind")

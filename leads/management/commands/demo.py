@@ -58,7 +58,9 @@ class Command(BaseCommand):
         )
         folder = mails.folder()
         if folder is None:
-            self._say("Mails: none, the demo's addresses are made up; MAIL_URL=file:///... keeps them.")
+            self._say(
+                "Mails: none, the demo's addresses are made up; MAIL_URL=file:///... keeps them."
+            )
             return
         mails.park_one()
         self._say(f"Mails: each becomes a file in {folder}")
