@@ -1,6 +1,6 @@
 """Step two: the job that sends one recorded message."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from email.message import EmailMessage
 from functools import partial
 from typing import Any
@@ -114,12 +114,12 @@ def _compose(
     record: Notification, letter: _Letter, subject: Subject, sending: int | None = None
 ) -> EmailMessage:
     """``sending`` tells messages apart that are not the same over the attempts."""
-    way_out = {"unsubscribe_url": unsubscribe_url(record)}
     return mail.compose(
         render(
             letter.category,
-            replace(subject, values={**subject.values, **way_out}),
+            subject,
             language=language_of(letter.person),
+            unsubscribe_url=unsubscribe_url(record),
         ),
         to=address_of(letter.person),
         name=letter.person.get_full_name(),

@@ -36,11 +36,11 @@ def render(
     """
     base = folder(category, withheld=subject.withheld)
     values = {
-        "unsubscribe_url": unsubscribe_url,
         **subject.values,
         "url": absolute(subject.path),
         "home": absolute("/"),
         "category": category,
+        "unsubscribe_url": unsubscribe_url,
     }
     with translation.override(language), timezone.override(timezone.get_default_timezone()):
         values["language"] = translation.get_language()

@@ -1,5 +1,7 @@
 """One click switches off one kind of mail of one person, as RFC 8058 says, and opens nothing else."""
 
+from dataclasses import replace
+from email import message_from_bytes, policy
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -10,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
+from hubqueue.testing import run_due_jobs
 from notifications import categories
 from notifications.categories import Category, Subject, register
 from notifications.models import Notification, Preference, Reader
@@ -194,6 +197,35 @@ def test_the_page_speaks_the_language_the_person_is_written_to_in(ada, provider)
     assert '<html lang="de">' in said
     assert "Diese E-Mails abbestellen?" in said
     assert "Es wurde nichts geändert." in said  # the label
+
+
+@pytest.fixture
+def mailbox(settings, tmp_path):
+    settings.NOTIFICATIONS_MAIL_URL = tmp_path.as_uri()
+    settings.NOTIFICATIONS_FROM = "hubqueue@example.org"
+    return lambda: [
+        message_from_bytes(each.read_bytes(), policy=policy.default)
+        for each in sorted(tmp_path.glob("*.eml"))
+    ]
+
+
+def test_a_delivered_mail_carries_the_way_out_in_its_headers_and_at_its_foot(
+    ada, mailbox, provider
+):
+    register(replace(categories.category("notifications.test"), suppressible=True))
+    message(ada, "notifications.test")
+    run_due_jobs(raise_failures=True)
+    (mail,) = mailbox()
+    url = mail["List-Unsubscribe"].strip("<>")
+    assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    for kind in ("plain", "html"):
+        assert url in mail.get_body((kind,)).get_content()
+    later = message(ada, "notifications.test")
+    assert provider.post(urlsplit(url).path, ONE_CLICK).status_code == 200
+    run_due_jobs()
+    later.refresh_from_db()
+    assert (later.state, later.reason) == ("suppressed", "switched_off")
+    assert len(mailbox()) == 1
 
 
 def test_a_message_in_words_carries_the_link_where_there_is_one():
