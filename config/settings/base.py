@@ -122,7 +122,7 @@ TIME_ZONE = "UTC"
 STATIC_URL = "/static/"
 STATIC_ROOT: Path | None = BASE_DIR / "static"
 
-LOGIN_URL = "admin:login"
+LOGIN_URL = "accounts-login"
 
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"

@@ -4,7 +4,6 @@ import re
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.test import override_settings
 
 from hubqueue.testing import run_due_jobs
 from notifications.mail.kept import kept
@@ -17,12 +16,9 @@ NEW = "quite another pass phrase"
 @pytest.fixture
 def smtp(settings):
     """A real mail server, named in the settings."""
-    with (
-        mail_server() as server,
-        override_settings(
-            NOTIFICATIONS_MAIL_URL=server.url, NOTIFICATIONS_FROM="Hub <hub@example.org>"
-        ),
-    ):
+    settings.NOTIFICATIONS_FROM = "Hub <hub@example.org>"
+    with mail_server() as server:
+        settings.NOTIFICATIONS_MAIL_URL = server.url
         yield server
         kept.close_all()
 
