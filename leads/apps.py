@@ -12,5 +12,7 @@ class LeadsConfig(AppConfig):
         from leads import checks, logs, metrics  # noqa: F401  registers checks and receivers
         from leads.parked_notice import REQUEST_PARKED
         from notifications.categories import register
+        from notifications.webhooks.events import register_event_type
 
         register(REQUEST_PARKED)
+        register_event_type(REQUEST_PARKED.name, REQUEST_PARKED.label)

@@ -12,7 +12,7 @@ from hubqueue.api import Done, JobContext, Repeat, Result, handler
 from hubqueue.querysets import database_now
 from leads.conf import conf
 from leads.models import LeadRequest
-from notifications.services import notify
+from notifications.services import emit, notify
 
 CATEGORY = "leads.request_parked"
 RELEASE = "leads.release_leadrequest"
@@ -49,7 +49,7 @@ def tell_later(request_id: UUID, since: datetime) -> None:
 
 @handler("leads.tell_parked", queue="leads")
 def tell_parked(job: JobContext, *, request_id: UUID) -> Result:
-    """Record a notice to each officer who could let the request go on, once per standstill.
+    """Record a notice to each officer who could let the request go on, and emit it, once per standstill.
 
     There is one such job per request. What was enqueued for an earlier standstill meets the present one,
     and waits for its hour.
@@ -61,6 +61,7 @@ def tell_parked(job: JobContext, *, request_id: UUID) -> Result:
     due = still.since + conf().parked_notice
     if database_now(router.db_for_write(LeadRequest)) < due:
         return Repeat(at=due)
+    _emit(request, still)
     told = notify(
         CATEGORY,
         _officers(),
@@ -69,6 +70,23 @@ def tell_parked(job: JobContext, *, request_id: UUID) -> Result:
         tenant=request.event.tenant_id,
     )
     return Done(result={"told": len(told)})
+
+
+def _emit(request: LeadRequest, still: Standstill) -> None:
+    """The same for other systems: ids and the code, not what people wrote."""
+    emit(
+        CATEGORY,
+        data={
+            "request_id": str(request.pk),
+            "event_id": str(request.event_id),
+            "event_code": request.event.code,
+            "parked": still.parked,
+            "since": still.since.isoformat(),
+        },
+        subject=f"leads/{request.event_id}",
+        tenant=request.event.tenant_id,
+        cause=still.cause(request),
+    )
 
 
 def _officers() -> "models.QuerySet[Any]":

@@ -17,6 +17,8 @@ from leads.sinks import DatabaseSink, RefusingSink
 from notifications.categories import category
 from notifications.models import Notification, Preference
 from notifications.rendering import render
+from notifications.webhooks.dispatch_handler import dispatch
+from notifications.webhooks.events import subscribable
 from tests.leads.made import make_event, make_registration, request_of, walk_all
 
 pytestmark = pytest.mark.django_db
@@ -191,6 +193,23 @@ def test_the_moment_is_a_setting(anna, event, settings):
     settings.LEADS_PARKED_NOTICE = 60
     officers.park(event.pk, **WHO)
     assert after(2) == ["anna"]
+
+
+def test_other_systems_are_told_once_with_ids_and_no_words_of_people(anna, event):
+    officers.park(event.pk, **WHO)
+    after(61)
+    after(200)
+    (job,) = enqueued(dispatch)
+    assert job.payload["event_type"] == CATEGORY
+    request = request_of(event)
+    assert job.payload["data"] == {
+        "request_id": str(request.pk),
+        "event_id": str(event.pk),
+        "event_code": "FAIR",
+        "parked": True,
+        "since": request.parked_at.isoformat(),
+    }
+    assert CATEGORY in {each.name for each in subscribable()}
 
 
 def told(person, event):
