@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.template import Context, Engine
+from django.urls import NoReverseMatch, reverse
 from django.utils import timezone, translation
 
 from notifications.categories import Category, Subject
@@ -39,6 +40,7 @@ def render(
         **subject.values,
         "url": absolute(subject.path),
         "home": absolute("/"),
+        "preferences": preferences() if category.suppressible else "",
         "category": category,
         "unsubscribe_url": unsubscribe_url,
     }
@@ -66,6 +68,14 @@ def absolute(path: str) -> str:
     if not path.startswith("/"):
         raise ValueError("expected a path that starts with a slash; use reverse()")
     return conf().notifications_base_url.rstrip("/") + path
+
+
+def preferences() -> str:
+    """Where people choose which mails they get; empty where that page is not wired in."""
+    try:
+        return absolute(reverse("notifications:preferences"))
+    except NoReverseMatch:
+        return ""
 
 
 def folder(category: Category, *, withheld: bool) -> str:

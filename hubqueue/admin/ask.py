@@ -10,7 +10,6 @@ from django.contrib.contenttypes.models import ContentType
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.encoding import force_str
 from django.utils.text import capfirst
 
 from hubqueue.admin.verbs import ReasonForm
@@ -22,7 +21,7 @@ MOST_AT_ONCE = 200
 class Verb:
     """One verb of a page. ``do(row, actor, reason)`` raises ``refusal`` for a refusal: an error with a ``code``.
 
-    ``done`` says afterwards what happened and what comes next.
+    ``done`` says afterwards what happened and what comes next, ``name`` what a row is called.
     """
 
     word: str
@@ -32,6 +31,7 @@ class Verb:
     done: str
     do: Callable[[Any, str, str], object]
     refusal: type[Exception]
+    name: Callable[[Any], str] = str
 
 
 def ask_and_do(
@@ -62,7 +62,7 @@ def ask_and_do(
         "title": verb.label,
         "verb": verb,
         "form": form,
-        "rows": chosen,
+        "rows": [(row, verb.name(row)) for row in chosen],
         "back": back or request.get_full_path(),
     }
     return TemplateResponse(request, "admin/hubqueue/ask.html", context)
@@ -75,15 +75,15 @@ def _do(
         verb.do(row, request.user.get_username(), reason)
     except verb.refusal as refused:
         code = getattr(refused, "code", type(refused).__name__)
-        said = f"{capfirst(str(row))}: refused. {capfirst(str(refused))} ({code})"
+        said = f"{capfirst(verb.name(row))}: refused. {capfirst(str(refused))} ({code})"
         page.message_user(request, said, messages.ERROR)
         return
     LogEntry.objects.create(
         user_id=str(request.user.pk),
         content_type=ContentType.objects.get_for_model(row),
         object_id=str(row.pk),
-        object_repr=force_str(row)[:200],
+        object_repr=verb.name(row)[:200],
         action_flag=CHANGE,
         change_message=f"{verb.label}: {reason}",
     )
-    page.message_user(request, f"{capfirst(str(row))}: {verb.done}", messages.SUCCESS)
+    page.message_user(request, f"{capfirst(verb.name(row))}: {verb.done}", messages.SUCCESS)

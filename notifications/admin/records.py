@@ -1,0 +1,143 @@
+"""Messages: what was to be told to whom, what became of it, and sending it again."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from hubqueue.admin import cells
+from hubqueue.admin.ask import ask_and_do
+from hubqueue.admin.filters import TenantFilter
+from hubqueue.admin.readonly import LookOnlyAdmin
+from hubqueue.admin.steps import as_uuid
+from hubqueue.querysets import database_now
+from notifications.admin import filters, preview
+from notifications.admin.reach import NotificationChangeList
+from notifications.admin.record_page import described, may, view_permission
+from notifications.admin.standing import kind_of, pill, sentence
+from notifications.admin.verbs import RESEND, fitting
+from notifications.models import Notification
+
+MOST_PEOPLE = 20
+
+
+@admin.register(Notification)
+class NotificationAdmin(LookOnlyAdmin[Notification]):
+    change_list_template = "admin/notifications/list.html"
+    list_display = ["state_", "kind_", "recipient_", "why_", "recorded_", "finished_"]
+    list_display_links = ["kind_"]
+    list_filter = [
+        filters.StateFilter,
+        filters.ReasonFilter,
+        filters.CategoryFilter,
+        TenantFilter,
+    ]
+    list_select_related = ["recipient"]
+    search_fields = ["id"]
+    search_help_text = "The name or the address of a recipient, or the id of a message, in full."
+    ordering = ["-id"]
+    sortable_by = ()
+    actions = ["resend"]
+
+    class Media:
+        css = {"all": ["notifications/officers.css"]}
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[NotificationChangeList]:
+        return NotificationChangeList
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """No lookups by hand in the address: they would be a way to guess what is not shown."""
+        return lookup in {"state", "reason", "category", "tenant"}
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Notification], search_term: str
+    ) -> tuple[QuerySet[Notification], bool]:
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        if "\x00" in term:
+            return queryset.none(), False
+        if (row_id := as_uuid(term)) is not None:
+            return queryset.filter(pk=row_id), False
+        people = get_user_model()
+        named = Q(**{people.USERNAME_FIELD: term})
+        if may(request.user, view_permission(people)):
+            named |= Q(**{f"{people.get_email_field_name()}__iexact": term})
+        found = people._default_manager.filter(named).values_list("pk", flat=True)[:MOST_PEOPLE]
+        return queryset.filter(recipient__in=list(found)), False
+
+    def get_urls(self) -> list[Any]:
+        verb = self.admin_site.admin_view(self.resend_view)
+        return [
+            *preview.Previews(self).urls(),
+            path("<uuid:row_id>/resend/", verb, name="notifications_notification_resend"),
+            *super().get_urls(),
+        ]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """The page of one message."""
+        row = self.get_object(request, object_id)
+        if row is None:
+            return super().change_view(request, object_id, form_url, extra_context)
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "media": self.media,
+            **described(row, request.user, database_now(self.get_queryset(request).db)),
+            "verbs": [each for each in fitting(row) if may(request.user, each.permission)],
+        }
+        return TemplateResponse(request, "admin/notifications/record.html", context)
+
+    def resend_view(self, request: HttpRequest, row_id: UUID) -> HttpResponse:
+        """Ask why; with an answer send it again and go back to the message."""
+        if not (self.has_view_permission(request) and self.has_resend_permission(request)):
+            raise PermissionDenied
+        rows = self.get_queryset(request).filter(pk=get_object_or_404(Notification, pk=row_id).pk)
+        back = reverse("admin:notifications_notification_change", args=[row_id])
+        return ask_and_do(self, request, rows, RESEND, back=back) or HttpResponseRedirect(back)
+
+    @admin.action(description="Send again …", permissions=["resend"])
+    def resend(self, request: HttpRequest, queryset: QuerySet[Notification]) -> HttpResponse | None:
+        return ask_and_do(self, request, queryset, RESEND)
+
+    def has_resend_permission(self, request: HttpRequest) -> bool:
+        return may(request.user, RESEND.permission)
+
+    @admin.display(description="state")
+    def state_(self, row: Notification) -> SafeString:
+        return pill(row)
+
+    @admin.display(description="kind of mail")
+    def kind_(self, row: Notification) -> str:
+        return kind_of(row)
+
+    @admin.display(description="to")
+    def recipient_(self, row: Notification) -> str:
+        return row.recipient.get_username()
+
+    @admin.display(description="why not")
+    def why_(self, row: Notification) -> str:
+        if row.reason:
+            return sentence(row.reason)
+        return "It may have arrived twice." if row.uncertain_since else cells.NOTHING
+
+    @admin.display(description="recorded")
+    def recorded_(self, row: Notification) -> SafeString | str:
+        return cells.when(row.created_at, timezone.now())
+
+    @admin.display(description="finished")
+    def finished_(self, row: Notification) -> SafeString | str:
+        return cells.when(row.finished_at, timezone.now())
