@@ -32,8 +32,9 @@ def render(
     """The message in ``language``, its moments in the installation's time zone.
 
     Templates see what ``Subject.values`` holds, and ``url`` (where to look at it), ``home``, ``language``,
-    ``category``, ``subject_line`` and, for the footer, ``unsubscribe_url`` (empty = there is none). Raises
-    ``TemplateDoesNotExist`` where ``manage.py check`` would have said ``notifications.E002``.
+    ``category``, ``subject_line`` and, for the footer, ``preferences`` (where it is switched off) and
+    ``unsubscribe_url`` (each empty = there is none). Raises ``TemplateDoesNotExist`` where
+    ``manage.py check`` would have said ``notifications.E002``.
     """
     base = folder(category, withheld=subject.withheld)
     values = {

@@ -64,17 +64,17 @@ class Previews:
 
     def urls(self) -> list[Any]:
         # django-csp types its decorators for views without arguments of the path.
-        shown, framed = cast(Any, require_GET(self.one_view)), cast(Any, self.html_view)
+        shown, framed = cast("Any", require_GET(self.one_view)), cast("Any", self.html_view)
         return [
             path("preview/", self._wrap(self.list_view), name="notifications_previews"),
             path(
                 "preview/<str:name>/",
-                self._wrap(cast(Any, csp_update({"frame-src": [SELF]})(shown))),
+                self._wrap(cast("Any", csp_update({"frame-src": [SELF]})(shown))),
                 name="notifications_preview",
             ),
             path(
                 "preview/<str:name>/html/",
-                self._wrap(xframe_options_sameorigin(cast(Any, csp(FRAMED)(framed)))),
+                self._wrap(xframe_options_sameorigin(cast("Any", csp(FRAMED)(framed)))),
                 name="notifications_preview_html",
             ),
             path(

@@ -95,9 +95,7 @@ def test_a_failed_mail_is_sent_again_with_a_reason_and_a_template_is_tried(
     picture("mail-test-waits")
     assert Job.objects.get(kind="notifications.test_mail").payload["person_id"] == str(ada.pk)
 
-    officers.pause(
-        "queue", "mail", actor="bo", reason="The provider moves.", until=None
-    )
+    officers.pause("queue", "mail", actor="bo", reason="The provider moves.", until=None)
     page.goto("/admin/")
     picture("mail-index-paused")
     page.goto("/admin/notifications/notification/")

@@ -127,6 +127,18 @@ def test_links_lead_to_the_address_of_the_settings_and_to_no_other(settings):
             absolute(bad)
 
 
+def test_a_mail_that_can_be_switched_off_says_where_and_no_other_does(made):
+    extends = '{% extends "notifications/base.TYPE" %}'
+    parts = {f"body_{each}": extends.replace("TYPE", each) for each in ("txt", "html")}
+    category = made(**parts)
+    said = render(category, Subject(), language="en", unsubscribe_url=absolute("/out/"))
+    for text in (said.text, said.html):
+        assert absolute("/notifications/preferences/") in text
+        assert absolute("/out/") in text
+    fixed = render(replace(category, suppressible=False), Subject(), language="en")
+    assert "preferences" not in fixed.text + fixed.html
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("chosen", "spoken"),
