@@ -1,24 +1,35 @@
 """An officer and the mail in a real browser: a failed message is sent again, a template looked at and tried."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.test import override_settings
 
 from hubqueue import officers
 from hubqueue.ids import uuid7
-from hubqueue.models import Job
 from hubqueue.querysets import database_now
+from hubqueue.testing import run_due_jobs
+from notifications.mail.kept import kept
 from notifications.models import Notification
 from notifications.trial import TRIAL
+from tests.support.mail import MailServer, mail_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
 
 Picture = Callable[[str], None]
 LogIn = Callable[[str], Any]
 State = Notification.State
+
+
+@pytest.fixture
+def smtp() -> Iterator[MailServer]:
+    """A real mail server, named in the settings."""
+    with mail_server() as server, override_settings(NOTIFICATIONS_MAIL_URL=server.url):
+        yield server
+        kept.close_all()
 
 
 def message(state: State, reason: str = "", **more: Any) -> Notification:
@@ -41,7 +52,7 @@ def message(state: State, reason: str = "", **more: Any) -> Notification:
 
 
 def test_a_failed_mail_is_sent_again_with_a_reason_and_a_template_is_tried(
-    log_in: LogIn, picture: Picture
+    log_in: LogIn, picture: Picture, smtp: MailServer
 ) -> None:
     for state, reason in (
         (State.PENDING, ""),
@@ -52,7 +63,7 @@ def test_a_failed_mail_is_sent_again_with_a_reason_and_a_template_is_tried(
         message(state, reason)
     for state in (State.UNCERTAIN, State.SENT):
         message(state, uncertain_since=database_now("default"))
-    failed = message(State.FAILED, "address_refused")
+    message(State.FAILED, "address_refused")
     page = log_in("ada")
     ada = get_user_model().objects.get(username="ada")
     picture("mail-index")
@@ -69,8 +80,10 @@ def test_a_failed_mail_is_sent_again_with_a_reason_and_a_template_is_tried(
     page.wait_for_selector(".messagelist .success")
     page.wait_for_selector(".hq-head .hq-due")
     picture("mail-resent")
-    failed.refresh_from_db()
-    assert failed.state == State.PENDING
+    assert not run_due_jobs(raise_failures=True).failures
+    page.reload()
+    page.wait_for_selector(".hq-head .hq-succeeded")
+    assert smtp.recipients == ["bo@example.org"]
     page.click("text=What officers did")
     assert "Send again: the mailbox is back" in page.inner_text("#change-history")
 
@@ -78,7 +91,7 @@ def test_a_failed_mail_is_sent_again_with_a_reason_and_a_template_is_tried(
     picture("mail-list-all")
     page.click("text=Preview the mails")
     picture("mail-previews")
-    page.click("a[hreflang=de]")
+    page.click(f"a[hreflang=de][href*='{TRIAL.name}']")
     frame = page.frame_locator("iframe")
     assert "Das tun sie" in frame.locator("body").inner_text()
     assert "Das tun sie" in page.inner_text(".nt-text")
@@ -93,10 +106,13 @@ def test_a_failed_mail_is_sent_again_with_a_reason_and_a_template_is_tried(
     page.click("text=Send me a test")
     page.wait_for_selector(".hq-why .hq-due")
     picture("mail-test-waits")
-    assert Job.objects.get(kind="notifications.test_mail").payload["person_id"] == str(ada.pk)
+    run_due_jobs(raise_failures=True)
+    page.wait_for_selector(".hq-why .hq-succeeded")
+    assert "The mail server took it for ada@example.org" in page.inner_text(".hq-why")
+    assert smtp.recipients == ["bo@example.org", "ada@example.org"]
+    picture("mail-test-sent")
 
-    officers.pause("queue", "mail", actor="bo", reason="The provider moves.", until=None)
-    page.goto("/admin/")
-    picture("mail-index-paused")
+    officers.pause("queue", "mail", actor="bo", reason="The provider moves.")
     page.goto("/admin/notifications/notification/")
+    assert "paused by bo: The provider moves." in page.inner_text(".errornote")
     picture("mail-list-paused")

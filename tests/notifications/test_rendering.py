@@ -17,11 +17,14 @@ from django.contrib.auth import get_user_model
 from django.test import override_settings
 from django.utils import translation
 
-from notifications.categories import Category, Subject, categories
+from hubqueue.testing import run_due_jobs
+from notifications.categories import Category, Subject, _categories, categories
 from notifications.checks import check_base_url, check_settings, template_problems
-from notifications.models import Reader
+from notifications.models import Notification, Reader
 from notifications.rendering import SUBJECT_LENGTH, absolute, language_of, render
+from notifications.services import notify
 from notifications.trial import TRIAL
+from notifications.unsubscribe import unsubscribe_url
 from tests.conftest import CHECKOUT
 from tests.support.catalogue import catalogues, compiled, read
 
@@ -137,6 +140,22 @@ def test_a_mail_that_can_be_switched_off_says_where_and_no_other_does(made):
         assert absolute("/out/") in text
     fixed = render(replace(category, suppressible=False), Subject(), language="en")
     assert "preferences" not in fixed.text + fixed.html
+
+
+@pytest.mark.django_db
+def test_a_delivered_mail_says_in_its_text_where_its_kind_is_switched_off(made, smtp, monkeypatch):
+    extends = '{% extends "notifications/base.TYPE" %}'
+    parts = {f"body_{each}": extends.replace("TYPE", each) for each in ("txt", "html")}
+    monkeypatch.setitem(_categories, "test.made", made(**parts))
+    ada = get_user_model().objects.create(username="ada", email="ada@example.org")
+    Reader.objects.create(person=ada, language="de")
+    (sent,) = notify("test.made", [ada], cause="c1")
+    run_due_jobs(raise_failures=True)
+    way_out = unsubscribe_url(Notification.objects.get(pk=sent))
+    for part in ("plain", "html"):
+        text = smtp.mails[0].message.get_body((part,)).get_content()
+        assert way_out in text
+        assert "E-Mails dieser Art abbestellen" in text
 
 
 @pytest.mark.django_db
