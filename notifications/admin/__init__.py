@@ -1,5 +1,5 @@
 """The officers' pages of the notifications app."""
 
-from notifications.admin import records
+from notifications.admin import records, webhook_messages, webhook_subscriptions
 
-__all__ = ["records"]
+__all__ = ["records", "webhook_messages", "webhook_subscriptions"]
