@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import transaction
 
 import hubqueue.api
@@ -28,6 +29,11 @@ def stage(document: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
     }
 
 
+def notifications_scene() -> dict[str, Any]:
+    """A person."""
+    return {"ada": get_user_model().objects.create(username="ada", email="ada@example.org")}
+
+
 def leads_scene() -> dict[str, Any]:
     """An event, and a question that can be answered with yes."""
     question = Question.objects.create(title="Do you want an offer?")
@@ -38,4 +44,7 @@ def leads_scene() -> dict[str, Any]:
     }
 
 
-SCENES: dict[str, Callable[[], dict[str, Any]]] = {"leads.md": leads_scene}
+SCENES: dict[str, Callable[[], dict[str, Any]]] = {
+    "leads.md": leads_scene,
+    "notifications.md": notifications_scene,
+}
