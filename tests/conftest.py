@@ -11,9 +11,11 @@ from urllib.parse import quote, urlencode
 import hypothesis
 import pytest
 from django.db import connection
+from django.test import TransactionTestCase
 
 from config.embedded import locks, server
 from config.embedded.home import own_directory
+from tests.support.emptying import Emptying
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -45,6 +47,16 @@ def django_db_modify_db_settings(
     test["NAME"] = name if number == 1 else f"{name}_{number}"
     yield
     os.close(lock)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """A migrated database; what a test committed to it is taken away quickly."""
+    with django_db_blocker.unblock():
+        emptying = Emptying()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda test: emptying.after(test))
+        yield
 
 
 @pytest.fixture
