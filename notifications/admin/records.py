@@ -33,7 +33,7 @@ MOST_PEOPLE = 20
 @admin.register(Notification)
 class NotificationAdmin(LookOnlyAdmin[Notification]):
     change_list_template = "admin/notifications/list.html"
-    list_display = ["state_", "kind_", "recipient_", "why_", "recorded_", "finished_"]
+    list_display = ["state_", "kind_", "recipient_", "why_", "recorded_"]
     list_display_links = ["kind_"]
     list_filter = [
         filters.StateFilter,
@@ -128,16 +128,15 @@ class NotificationAdmin(LookOnlyAdmin[Notification]):
     def recipient_(self, row: Notification) -> str:
         return row.recipient.get_username()
 
-    @admin.display(description="why not")
+    @admin.display(description="what became of it")
     def why_(self, row: Notification) -> str:
         if row.reason:
             return sentence(row.reason)
-        return "It may have arrived twice." if row.uncertain_since else cells.NOTHING
+        if row.uncertain_since is None:
+            return cells.NOTHING
+        sent = row.state == Notification.State.SENT
+        return "It may have arrived twice." if sent else "It may have arrived."
 
     @admin.display(description="recorded")
     def recorded_(self, row: Notification) -> SafeString | str:
         return cells.when(row.created_at, timezone.now())
-
-    @admin.display(description="finished")
-    def finished_(self, row: Notification) -> SafeString | str:
-        return cells.when(row.finished_at, timezone.now())

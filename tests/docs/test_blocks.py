@@ -15,6 +15,7 @@ from bench.__main__ import alone as bench_alone
 from bench.commandline import parse as parse_bench
 from hubqueue.conf import conf, read
 from hubqueue.registry import registry
+from notifications.categories import _categories
 from tests.conftest import CHECKOUT
 from tests.docs import commands
 from tests.docs.blocks import Block, all_blocks, blocks, command, documents, indented_code
@@ -49,6 +50,7 @@ def test_code_is_fenced_so_that_it_is_run(document: Path) -> None:
 def own_registry() -> Iterator[None]:
     """What the snippets register is forgotten afterwards."""
     tables = [value for value in vars(registry).values() if isinstance(value, dict)]
+    tables.append(_categories)
     before = [dict(each) for each in tables]
     yield
     for table, kept in zip(tables, before, strict=True):
