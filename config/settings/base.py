@@ -100,6 +100,9 @@ WEBHOOKS_TIMEOUT = env.float("WEBHOOKS_TIMEOUT", default=5.0)
 WEBHOOKS_DEADLINE = env.float("WEBHOOKS_DEADLINE", default=15.0)
 WEBHOOKS_IN_FLIGHT = env.int("WEBHOOKS_IN_FLIGHT", default=4)
 
+# Whose word about who the client is counts; nobody else's header is read.
+ACCOUNTS_TRUSTED_PROXIES = tuple(env.list("ACCOUNTS_TRUSTED_PROXIES", default=[]))
+
 # Constraints in raw SQL are for the database to check; forms need not know them.
 SILENCED_SYSTEM_CHECKS = ["models.W045"]
 

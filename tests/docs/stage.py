@@ -44,7 +44,14 @@ def leads_scene() -> dict[str, Any]:
     }
 
 
+def accounts_scene() -> dict[str, Any]:
+    """A person and an officer."""
+    people = get_user_model().objects
+    return {**notifications_scene(), "officer": people.create(username="officer")}
+
+
 SCENES: dict[str, Callable[[], dict[str, Any]]] = {
+    "accounts.md": accounts_scene,
     "leads.md": leads_scene,
     "notifications.md": notifications_scene,
 }
