@@ -61,7 +61,7 @@ def free(job: JobContext) -> None:
             request.event_id,
             request.lease_token,
             request.failures,
-            failing=request.failing_since is not None,
+            failing=request.failures > 0 and request.failing_since is not None,
         )
         leasing.let_go(lease, request.progress)
 

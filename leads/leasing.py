@@ -25,7 +25,7 @@ taken AS (
         attempted_at = hubqueue_now(), progress = '{}', updated_at = hubqueue_now(), updated_by = %(by)s
     FROM due WHERE request.id = due.id
     RETURNING request.id, request.event_id, request.lease_token, request.failures,
-        request.failing_since IS NOT NULL AS failing
+        request.failing_since IS NOT NULL AND request.failures > 0 AS failing
 ),
 served AS (DELETE FROM leads_leadarm AS arm USING due WHERE arm.event_id = due.event_id)
 SELECT id, event_id, lease_token, failures, failing{more} FROM taken
@@ -60,7 +60,7 @@ WITH due AS MATERIALIZED (
 _RENEW = """
 UPDATE leads_leadrequest SET claimed_at = hubqueue_now(), progress = %(progress)s
 WHERE id = %(id)s AND lease_token = %(token)s
-RETURNING event_id, failures, failing_since IS NOT NULL
+RETURNING event_id, failures, failing_since IS NOT NULL AND failures > 0
 """
 
 # A walk that only looked is ended without waiting for the disk: a crash of the server that loses this
@@ -93,7 +93,8 @@ _FINISH = _ENDED.format(
 _FAIL = _ENDED.format(
     changes="""
         error_detail = %(error)s, failures = failures + 1,
-        failing_since = coalesce(failing_since, hubqueue_now()),
+        failing_since = CASE WHEN failures > 0 AND failing_since IS NOT NULL THEN failing_since
+            ELSE hubqueue_now() END,
         next_attempt_at = hubqueue_now() + %(wait)s"""
 )
 

@@ -35,7 +35,8 @@ def standstill(request: LeadRequest) -> Standstill | None:
     """How the request stands still, or None when it does not. An officer's park counts first."""
     if request.parked_at is not None:
         return Standstill(request.parked_at, parked=True)
-    if request.failing_since is not None:
+    # A worker of an older version that ends the failures leaves the moment standing.
+    if request.failures and request.failing_since is not None:
         return Standstill(request.failing_since, parked=False)
     return None
 

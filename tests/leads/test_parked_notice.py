@@ -146,6 +146,17 @@ def test_a_request_whose_walks_fail_for_an_hour_is_told_and_one_that_recovers_is
     assert after(161) == ["anna"]
 
 
+def test_failures_that_an_older_worker_ended_are_not_told_nor_counted_on(anna, event):
+    walk_all(RefusingSink())
+    LeadRequest.objects.update(done=True, failures=0, error_detail="", next_attempt_at=None)
+    assert after(61) == []
+    with move_clock(timedelta(minutes=70)):
+        services.arm_event(event)
+        walk_all(RefusingSink())
+    assert after(129) == []
+    assert after(131) == ["anna"]
+
+
 def test_only_the_first_failure_in_a_row_costs_more_than_its_one_statement(anna, event):
     def fail():
         LeadRequest.objects.update(next_attempt_at=None)
@@ -183,6 +194,7 @@ def test_the_number_of_officers_costs_no_statement_more(event):
         return len(seen)
 
     officer("o1", "release_leadrequest")
+    cost(61)  # what a process reads once
     few = cost(61)
     for number in range(2, 40):
         officer(f"o{number}", "release_leadrequest")
