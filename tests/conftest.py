@@ -12,6 +12,7 @@ import hypothesis
 import pytest
 from django.db import connection
 from django.test import TransactionTestCase
+from django.utils import translation
 
 from config.embedded import locks, server
 from config.embedded.home import own_directory
@@ -57,6 +58,13 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda test: emptying.after(test))
         yield
+
+
+@pytest.fixture(autouse=True)
+def usual_language() -> Iterator[None]:
+    """A request leaves its language behind in its thread, which here is the next test's as well."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from hubqueue.states import UNFINISHED, State
 from hubqueue.why import reasons
 from notifications.addresses import sendable
 from notifications.decision import address_of
+from notifications.errors import AddressUnsendable
 from notifications.mail import AddressRefused, MessageRefused, SenderRefused, TryLater, Unanswered
 from notifications.reasons import SENTENCES, Reason
 from notifications.trial_handler import SENT, mail_trial
@@ -17,6 +18,7 @@ from notifications.trial_handler import SENT, mail_trial
 MEANINGS = {
     AddressRefused.code: SENTENCES[Reason.ADDRESS_REFUSED],
     MessageRefused.code: SENTENCES[Reason.MESSAGE_REFUSED],
+    AddressUnsendable.code: SENTENCES[Reason.ADDRESS_UNSENDABLE],
     Reason.LEFT.value: SENTENCES[Reason.LEFT],
     TryLater.code: "The mail server could not be reached, or wants to be asked again later.",
     Unanswered.code: "The connection broke before the mail server's answer came: it may have arrived.",

@@ -253,7 +253,7 @@ def test_a_failure_is_told_with_its_code(anna, event, language):
         category(CATEGORY), describe(Notification.objects.get()), language=language
     )  # fmt: skip
     assert "leads.sink_not_wired" in made.text
-    assert ("Still failing" if language == "en" else "Scheitert") in made.subject
+    assert ("Still failing" if language == "en" else "Weiterhin Fehler") in made.subject
 
 
 def test_what_goes_on_by_now_is_not_told_any_more(anna, event):

@@ -381,7 +381,7 @@ def test_the_framed_mail_can_do_nothing(officer):
     assert "frame-ancestors 'self'" in policy
     assert framed.headers["x-frame-options"] == "SAMEORIGIN"
     page = able.get(ONE)
-    assert 'sandbox title="The mail as HTML"' in page.content.decode()
+    assert '<iframe class="nt-frame" sandbox ' in page.content.decode()
     assert "frame-src 'self'" in page.headers["content-security-policy"]
     assert page.headers["x-frame-options"] == "DENY"
     assert "frame-src" not in able.get(PREVIEWS).headers["content-security-policy"]
