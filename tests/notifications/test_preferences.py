@@ -4,6 +4,7 @@ import re
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.contrib.auth.hashers import make_password
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -148,10 +149,16 @@ def test_a_language_that_is_not_spoken_here_is_refused_and_changes_nothing(page,
     assert not Reader.objects.exists()
 
 
-def test_a_stranger_is_asked_to_log_in_and_a_post_from_elsewhere_is_refused(ada):
+def test_a_stranger_logs_in_and_comes_back_and_a_post_from_elsewhere_is_refused(ada):
     answer = Client().get(PATH)
     assert answer.status_code == 302
     assert "login" in answer.headers["Location"]
+    get_user_model().objects.update(password=make_password("a pass phrase for tests"))
+    form = Client().get(answer.headers["Location"])
+    said = {"username": "ada", "password": "a pass phrase for tests"}
+    assert f'name="next" value="{PATH}"' in form.content.decode()
+    back = Client().post(answer.headers["Location"].partition("?")[0], {**said, "next": PATH})
+    assert back.headers["Location"] == PATH
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(ada)
     assert strict.post(PATH, {"language": "de"}).status_code == 403

@@ -1,13 +1,16 @@
 """One click switches off one kind of mail of one person, as RFC 8058 says, and opens nothing else."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from email import message_from_bytes, policy
+from threading import Barrier
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.core import signing
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
@@ -235,3 +238,20 @@ def test_a_message_in_words_carries_the_link_where_there_is_one():
     assert f"Switch off mails of this kind: {url}" in made.text
     assert f'href="{url}"' in made.html
     assert "Switch off" not in render(kind, kind.sample(), language="en").text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_clicks_at_the_same_moment_are_one(ada):
+    path = path_for(ada)
+    both = Barrier(2)
+
+    def click():
+        both.wait(10)
+        try:
+            return Client().post(path, ONE_CLICK).status_code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [each.result(20) for each in [pool.submit(click), pool.submit(click)]] == [200, 200]
+    assert Preference.objects.count() == 1
