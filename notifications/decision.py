@@ -39,6 +39,15 @@ def read_wishes(person_ids: Iterable[Any]) -> Wishes:
     return Wishes(people, frozenset(off))
 
 
+def wishes_of(record: Notification) -> Wishes:
+    """The same for the recipient of one record, who is read with it: one query, if there is something to ask."""
+    off = Preference.objects.filter(
+        person=record.recipient_id, category=record.category, channel=record.channel
+    )
+    key = (record.recipient_id, record.category, str(record.channel))
+    return Wishes({record.recipient_id: record.recipient}, frozenset([key] if off.exists() else []))
+
+
 def decide(category: Category, record: Notification, wishes: Wishes) -> Refusal | None:
     """None = send it. Reads only what is in memory."""
     person = wishes.people.get(record.recipient_id)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from email.message import EmailMessage
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from hubqueue.api import Done, JobContext, Result, handler
@@ -12,7 +11,7 @@ from hubqueue.states import State as JobState
 from notifications import mail, moves
 from notifications.categories import Category, Subject, category
 from notifications.conf import conf
-from notifications.decision import Refusal, address_of, decide, read_wishes
+from notifications.decision import Refusal, address_of, decide, wishes_of
 from notifications.errors import CategoryUnknown
 from notifications.mail.answer import MAIL, answer_to
 from notifications.models import Notification
@@ -34,7 +33,8 @@ def deliver(job: JobContext, *, notification_id: UUID) -> Result:
     An attempt that died between the data and the completion leaves ``sending_since``: whoever finds it calls
     the record uncertain, and sends again under the same Message-ID unless settings say otherwise.
     """
-    record = Notification.objects.undelivered().filter(pk=notification_id).first()
+    waiting = Notification.objects.undelivered().select_related("recipient__reader")
+    record = waiting.filter(pk=notification_id).first()
     if record is None:
         return Done()
     if record.sending_since is not None:
@@ -73,7 +73,6 @@ class _Letter:
 
     category: Category
     subject: Subject
-    person: Any
 
 
 def _letter(record: Notification) -> _Letter | Refusal:
@@ -82,14 +81,13 @@ def _letter(record: Notification) -> _Letter | Refusal:
         kind = category(record.category)
     except CategoryUnknown:
         return Refusal(State.SUPPRESSED, Reason.CATEGORY_GONE)
-    wishes = read_wishes([record.recipient_id])
-    refusal = decide(kind, record, wishes)
+    refusal = decide(kind, record, wishes_of(record))
     if refusal is not None:
         return refusal
     subject = kind.describe(record)
     if subject is None:
         return Refusal(State.SUPPRESSED, Reason.SUBJECT_GONE)
-    return _Letter(kind, subject, wishes.people[record.recipient_id])
+    return _Letter(kind, subject)
 
 
 def _send(job: JobContext, record: Notification, letter: _Letter) -> None:
@@ -118,11 +116,11 @@ def _compose(
         render(
             letter.category,
             subject,
-            language=language_of(letter.person),
+            language=language_of(record.recipient),
             unsubscribe_url=unsubscribe_url(record),
         ),
-        to=address_of(letter.person),
-        name=letter.person.get_full_name(),
+        to=address_of(record.recipient),
+        name=record.recipient.get_full_name(),
         message_id=str(record.pk) if sending is None else f"{record.pk}.{sending}",
         headers=unsubscribe_headers(record),
     )

@@ -12,6 +12,7 @@ from bench.cases import (  # noqa: F401, I001 - they register themselves, in thi
     idle,
     doorbell,
     leads,
+    mail,
     floor,
 )
 from bench.registry import CASES
