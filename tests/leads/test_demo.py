@@ -18,6 +18,7 @@ from django.contrib.auth.models import User
 from leads import demo as demo_package
 from leads.demo.generate import events, messy, registration
 from leads.models import LeadProvenance, LeadRequest, Registration
+from tests.support.postgres import free_port
 from tests.support.wait import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
@@ -29,12 +30,6 @@ def start(env, *words):
         [sys.executable, "manage.py", "demo", *words],
         cwd=CHECKOUT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def mailing(process_env, folder):

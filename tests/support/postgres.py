@@ -6,6 +6,7 @@ import socket
 import subprocess
 import tempfile
 from pathlib import Path
+from random import SystemRandom
 from typing import Literal, Self
 
 import psycopg
@@ -15,6 +16,8 @@ from config.embedded.home import make_private
 from tests.support.wait import until
 
 SIGNALS = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
+
+PORTS = range(15_000, 32_000)  # where clients get theirs begins above
 
 
 class Cluster:
@@ -135,7 +138,14 @@ class Cluster:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of 127.0.0.1 that nobody listens on at the moment, and that the kernel gives to no client meanwhile."""
+    while True:
+        # Tests beside each other have the same seed, and shall not have the same port.
+        port = SystemRandom().choice(PORTS)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
