@@ -98,7 +98,7 @@ WEBHOOKS_SOURCE = env.str("WEBHOOKS_SOURCE", default="urn:hubqueue")
 WEBHOOKS_ALLOW_PRIVATE = env.bool("WEBHOOKS_ALLOW_PRIVATE", default=False)
 WEBHOOKS_TIMEOUT = env.float("WEBHOOKS_TIMEOUT", default=5.0)
 WEBHOOKS_DEADLINE = env.float("WEBHOOKS_DEADLINE", default=15.0)
-WEBHOOKS_IN_FLIGHT = env.int("WEBHOOKS_IN_FLIGHT", default=4)
+WEBHOOKS_IN_FLIGHT = env.int("WEBHOOKS_IN_FLIGHT", default=2)
 
 # Whose word about who the client is counts; nobody else's header is read.
 ACCOUNTS_TRUSTED_PROXIES = tuple(env.list("ACCOUNTS_TRUSTED_PROXIES", default=[]))

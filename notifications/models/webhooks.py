@@ -22,7 +22,7 @@ class WebhookSubscription(models.Model):
 
     ``secret`` is sealed; until ``previous_until`` a message is signed with ``previous_secret`` too.
     ``dead_in_row`` counts messages given up since the last one that was delivered. ``last_seconds`` is how
-    long the endpoint took last. ``reason`` says why it is disabled. Moments are on the database's clock.
+    long the endpoint took lately. ``reason`` says why it is disabled. Moments are on the database's clock.
     """
 
     class State(models.TextChoices):

@@ -10,7 +10,7 @@ from notifications.webhooks.body import CONTENT_TYPE
 from notifications.webhooks.events import PING
 from notifications.webhooks.messages import bury, locked
 from notifications.webhooks.outcomes import Outcome, Reason
-from notifications.webhooks.pace import has_room, turn_comes_after
+from notifications.webhooks.pace import turn_comes_after
 from notifications.webhooks.sign import seconds_of, signatures, unsealed
 
 AGENT = "hubqueue-webhooks"
@@ -55,9 +55,10 @@ def begin(message_id: UUID, ladder: int, attempt: int, *, using: str) -> Flight 
         bury(message, Reason.SUBSCRIPTION_OFF)
         return None
     _close_left_behind(message)
-    if not has_room(subscription):
-        return Full(turn_comes_after(subscription))
     now = database_now(using)
+    wait = turn_comes_after(subscription, now)
+    if wait is not None:
+        return Full(wait)
     headers = _headers(message)
     row = WebhookDelivery.objects.create(
         message=message,

@@ -21,7 +21,7 @@ class Conf:
     webhooks_timeout: float = 5.0
     webhooks_deadline: float = 15.0
     webhooks_answer_limit: int = 8 * 1024
-    webhooks_in_flight: int = 4
+    webhooks_in_flight: int = 2
     webhooks_dead_in_row: int = 3
     webhooks_rotation_hours: int = 24
     webhooks_retention_days: int = 30

@@ -43,7 +43,7 @@ def dispatch(
     ids = uuid7s(len(subscriptions))
     items: list[Item] = []
     for message_id, subscription in zip(ids, subscriptions, strict=True):
-        wait = expected_wait(subscription)
+        wait = expected_wait(subscription, now)
         items.append(
             first_attempt(
                 message_id, tenant=tenant, ladder=1, run_at=now + wait if wait > BEHIND else None

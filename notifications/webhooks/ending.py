@@ -25,7 +25,9 @@ def write_down(flight: Flight, ended: Ended, *, using: str) -> datetime | None:
     if subscription is None:
         return None
     _close(flight, ended)
-    WebhookSubscription.objects.filter(pk=subscription.pk).update(last_seconds=ended.seconds)
+    WebhookSubscription.objects.filter(pk=subscription.pk).update(
+        last_seconds=(subscription.last_seconds + ended.seconds) / 2
+    )
     if message is None:
         return None
     message.attempts = flight.attempt

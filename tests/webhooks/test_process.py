@@ -1,0 +1,86 @@
+"""A real worker, a hanging endpoint and a healthy one: neither holds up the other, and a death repeats an id."""
+
+import socket
+import urllib.request
+from collections import Counter
+from signal import SIGKILL
+from time import monotonic
+
+import pytest
+
+from hubqueue.models import Job
+from notifications.models import WebhookDelivery
+from notifications.services import emit
+from notifications.webhooks.events import register_event_type
+from notifications.webhooks.subscribing import subscribe
+from tests.support.wait import until
+from tests.support.workers import WorkerTree, send
+from tests.webhooks.endpoint import reply, serving
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
+EVENTS = 30
+HANGS = 8.0
+
+
+@pytest.fixture(autouse=True)
+def known():
+    register_event_type("test.ready", "The worker is ready")
+
+
+@pytest.fixture
+def worker(process_env, tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    env = process_env | {
+        "WEBHOOKS_ALLOW_PRIVATE": "1",
+        "WEBHOOKS_TIMEOUT": str(HANGS),
+        "WEBHOOKS_DEADLINE": str(HANGS),
+    }
+    arguments = ["--queues=webhooks", "--threads=4", f"--metrics-port={port}"]
+    tree = WorkerTree(arguments, env=env, log=tmp_path / "worker.log")
+    tree.metrics = lambda: urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()  # fmt: skip
+    yield tree
+    tree.kill_tree()
+
+
+def test_a_hanging_endpoint_holds_up_nobody_and_a_killed_worker_sends_the_same_id_again(worker):
+    with serving() as slow, serving() as quick:
+        slow.answer = lambda handler: slow.over.wait(HANGS)
+        for each, types in ((slow, ["test.happened"]), (quick, ["test.happened", "test.ready"])):
+            subscribe(name=each.url, url=each.url, event_types=types)
+        emit("test.ready", data={})
+        until(lambda: quick.received, message="the worker's readiness")
+        quick.received.clear()
+        began = monotonic()
+        for number in range(EVENTS):
+            emit("test.happened", data={"number": number})
+        until(lambda: len(quick.received) == EVENTS, timeout=HANGS * 0.8)
+        took = monotonic() - began
+        print(f"{EVENTS} messages reached the healthy endpoint within {took:.2f} s")
+        assert 1 <= len(slow.received) <= 2, "the hanging one has its share and no more"
+        until(lambda: len(slow.received) == 2)
+
+        (child,) = worker.regular()
+        send(child.pid, SIGKILL)
+        slow.answer = lambda handler: reply(handler, 204)
+        until(lambda: len(set(slow.ids)) == EVENTS, timeout=90, message="every message there")
+        until(lambda: not Job.objects.exclude(state="SUCCEEDED").exists(), timeout=60)
+        again = [message for message, times in Counter(slow.ids).items() if times > 1]
+        assert again == slow.ids[:2]
+        for each in again:
+            assert len({r.body for r in slow.received if r.headers["webhook-id"] == each}) == 1
+            outcomes = WebhookDelivery.objects.filter(message=each).order_by("id")
+            assert [d.outcome for d in outcomes] == ["interrupted", "delivered"]
+        assert len(set(quick.ids)) == EVENTS
+
+        quick.answer = lambda handler: reply(handler, 500)
+        emit("test.happened", data={})
+        until(
+            lambda: any(
+                line.startswith("webhooks_retry_backlog ") and float(line.split()[1]) == 1
+                for line in worker.metrics().splitlines()
+            ),
+            timeout=75,
+            message="the backlog in the worker's metrics",
+        )
