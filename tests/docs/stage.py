@@ -1,8 +1,9 @@
 """What a document's snippets may take for granted: the names that its story has at hand."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,10 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 import hubqueue.api
+from hubqueue.ids import uuid7
 from leads.models import Answer, Event, Question
+from notifications.webhooks.body import cloud_event
+from notifications.webhooks.sign import new_secret, signatures
 
 
 @contextmanager
@@ -50,8 +54,19 @@ def accounts_scene() -> dict[str, Any]:
     return {**notifications_scene(), "officer": people.create(username="officer")}
 
 
+def webhooks_scene() -> dict[str, Any]:
+    """What a receiver has at hand: its secret, and a request that has come in."""
+    secret, stamp = new_secret(), str(int(time.time()))
+    said = {"order": "4711"}
+    body = cloud_event(uuid7(), "orders.paid", at=datetime.now(UTC), subject="", data=said)
+    headers = {"webhook-id": "m1", "webhook-timestamp": stamp}
+    headers["webhook-signature"] = signatures([new_secret(), secret], "m1", stamp, body)
+    return {"secret": secret, "body": body, "headers": headers}
+
+
 SCENES: dict[str, Callable[[], dict[str, Any]]] = {
     "accounts.md": accounts_scene,
     "leads.md": leads_scene,
     "notifications.md": notifications_scene,
+    "webhooks.md": webhooks_scene,
 }
