@@ -45,5 +45,5 @@ def address_left(job: JobContext, *, former: UUID) -> Result:
         job, categories.ADDRESS_LEFT, categories.address_left(), person=row.person, to=row.address
     )
     if isinstance(answer, Done):
-        return Done(record=FormerAddress.objects.filter(pk=former).delete)
+        return Done(answer.result, record=FormerAddress.objects.filter(pk=former).delete)
     return answer

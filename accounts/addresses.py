@@ -59,9 +59,9 @@ def confirm_address(token: str) -> None:
         with transaction.atomic():
             _change(credentials.spend(credential), credential.address)
     except LinkRefused as refused:
-        link_used.send(sender=None, purpose="address", outcome=refused.code)
+        link_used.send_robust(sender=None, purpose="address", outcome=refused.code)
         raise
-    link_used.send(sender=None, purpose="address", outcome="ok")
+    link_used.send_robust(sender=None, purpose="address", outcome="ok")
 
 
 def _change(person: Any, address: str) -> None:

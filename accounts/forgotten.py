@@ -31,4 +31,4 @@ def forgot_password(address: str, client: str) -> None:
                 update_fields=["address", "asked_at"],
             )
             password_reset_request.using(dedupe_key=key).enqueue(request=key)
-    asked.send(sender=None, outcome="+".join(passed) or "taken")
+    asked.send_robust(sender=None, outcome="+".join(passed) or "taken")

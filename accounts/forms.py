@@ -15,6 +15,15 @@ class TiedForm(forms.Form):
     def __init__(self, given: Any = None) -> None:
         super().__init__(given, label_suffix="")
 
+    def add_error(self, field: str | None, error: Any) -> None:
+        """The first field that is wrong is the one to begin with."""
+        super().add_error(field, error)
+        wrong = [name for name in self.fields if name in self.errors]
+        if wrong:
+            for each in self.fields.values():
+                each.widget.attrs.pop("autofocus", None)
+            self.fields[wrong[0]].widget.attrs["autofocus"] = True
+
 
 class ForgottenForm(TiedForm):
     address = forms.EmailField(

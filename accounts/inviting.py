@@ -10,7 +10,7 @@ from accounts.errors import AccountExists, InvitationAccepted
 from accounts.models import Invitation
 from hubqueue.querysets import Now
 from notifications.addresses import sendable
-from notifications.models import Reader
+from notifications.preferences import choose_language
 from notifications.services import notify
 
 
@@ -21,8 +21,9 @@ def invite(
     """Make an account with this address, without a password and without a permission, and invite its person.
 
     The address is also the name to log in with. ``by`` is the officer. In the caller's transaction, if one is open:
-    undone, there is neither account nor mail. Raises ``AccountExists``, ``AddressUnsendable``, or
-    ``ValidationError`` for a name that the account cannot hold.
+    undone, there is neither account nor mail. Raises ``AccountExists``, ``AddressUnsendable``,
+    ``PreferenceRefused`` for a language that is not spoken here, or ``ValidationError`` for a name that the account
+    cannot hold.
     """
     address = address.strip()
     sendable(address)
@@ -61,7 +62,7 @@ def invite_again(invitation_id: int, *, by: Any = None) -> Invitation:
 def _made(person: Any, language: str, by: Any) -> Invitation:
     person.save()
     if language:
-        Reader.objects.create(person=person, language=language)
+        choose_language(person, language)
     invitation = Invitation.objects.create(
         person=person, invited_by=by, invited_at=Now(), sent_at=Now()
     )

@@ -37,6 +37,6 @@ def set_password(token: str, new: str) -> None:
             person.save(update_fields=["password"])  # ways_in tells the person
             Invitation.objects.open().filter(person=person).update(accepted_at=Now())
     except LinkRefused as refused:
-        link_used.send(sender=None, purpose="password", outcome=refused.code)
+        link_used.send_robust(sender=None, purpose="password", outcome=refused.code)
         raise
-    link_used.send(sender=None, purpose="password", outcome="ok")
+    link_used.send_robust(sender=None, purpose="password", outcome="ok")

@@ -1,5 +1,6 @@
 """A new address: asked for with the current password, confirmed at the new one, told of at the old one."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -50,7 +51,9 @@ def test_an_address_is_changed_by_the_link_that_went_there_and_both_are_told(ada
 def test_the_current_password_is_asked_for_and_guesses_are_counted(ada, client):
     client.force_login(ada)
     for _ in range(conf().accounts_tries_per_person):
-        assert "This is not your password." in ask(client, password="a guess")
+        said = ask(client, password="a guess")
+        assert "This is not your password." in said
+        assert re.search(r'<input[^>]*name="current_password"[^>]*autofocus', said)
     assert "That was too often" in ask(client)
     assert not Job.objects.exists()
     with move_clock(conf().window):

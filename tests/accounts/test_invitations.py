@@ -15,7 +15,7 @@ from accounts.models import Credential, Invitation
 from accounts.services import forgot_password, invite, invite_again, look_at_link, set_password
 from hubqueue.models import Job
 from hubqueue.testing import move_clock, run_due_jobs
-from notifications.errors import AddressUnsendable
+from notifications.errors import AddressUnsendable, PreferenceRefused
 from notifications.models import Notification
 from notifications.rendering import render
 from tests.accounts.conftest import NEW, mails_to, person, run_all, text_of, token_in
@@ -132,6 +132,8 @@ def test_nobody_is_invited_twice():
         invite("cy@example.org")
     with pytest.raises(AddressUnsendable):
         invite("\u00fcser@example.org")
+    with pytest.raises(PreferenceRefused):
+        invite("di@example.org", language="xx")
     assert Invitation.objects.count() == 1
 
 

@@ -13,7 +13,7 @@ from hubqueue.conf import Conf
 from hubqueue.scheduler import counters
 from tests.conftest import CHECKOUT
 
-SOURCES = ("config", "hubqueue", "leads")
+SOURCES = ("accounts", "config", "hubqueue", "leads")
 
 
 @cache

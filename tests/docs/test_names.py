@@ -64,7 +64,7 @@ def test_every_option_that_is_named_exists(document: Path) -> None:
 def test_every_metric_and_database_name_exists(document: Path, db: None) -> None:
     known = names.metrics() | names.database_names() | names.permissions()
     text = document.read_text()
-    named = set(re.findall(r"(?<![\w./-])(?:hubqueue|leads)_[a-z0-9_]+(?![\w(./-])", text))
+    named = set(re.findall(r"(?<![\w./-])(?:accounts|hubqueue|leads)_[a-z0-9_]+(?![\w(./-])", text))
     invented = {"hubqueue_app"}  # the role that production.md makes
     unknown = named - known - invented
     assert not {each for each in unknown if not _is_prefix(each, known)}
@@ -80,14 +80,14 @@ def test_every_setting_and_variable_that_is_named_exists(document: Path) -> None
     text = document.read_text()
     keys = set(re.findall(r"HUBQUEUE\[['\"]([A-Z_]+)['\"]\]", text))
     assert not keys - names.settings()
-    variables = set(re.findall(r"(?<![\w-])(?:HUBQUEUE|LEADS|EVENT_LEAD|DATABASE)_[A-Z_]+", text))
+    variables = set(re.findall(r"(?<![\w-])(?:ACCOUNTS|HUBQUEUE|LEADS|EVENT_LEAD|DATABASE)_[A-Z_]+", text))
     code = names.source()
     assert not {each for each in variables if each not in code and each.lower() not in code}
 
 
 @DOCUMENTS
 def test_every_check_that_is_named_exists(document: Path) -> None:
-    named = re.findall(r"\b(?:hubqueue|leads|config)\.[EW]\d{3}\b", document.read_text())
+    named = re.findall(r"\b(?:accounts|hubqueue|leads|config)\.[EW]\d{3}\b", document.read_text())
     assert not {each for each in named if each not in names.source()}
 
 
