@@ -80,7 +80,9 @@ def test_every_setting_and_variable_that_is_named_exists(document: Path) -> None
     text = document.read_text()
     keys = set(re.findall(r"HUBQUEUE\[['\"]([A-Z_]+)['\"]\]", text))
     assert not keys - names.settings()
-    variables = set(re.findall(r"(?<![\w-])(?:ACCOUNTS|HUBQUEUE|LEADS|EVENT_LEAD|DATABASE)_[A-Z_]+", text))
+    variables = set(
+        re.findall(r"(?<![\w-])(?:ACCOUNTS|HUBQUEUE|LEADS|EVENT_LEAD|DATABASE)_[A-Z_]+", text)
+    )
     code = names.source()
     assert not {each for each in variables if each not in code and each.lower() not in code}
 
