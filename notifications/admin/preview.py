@@ -87,7 +87,7 @@ class Previews:
     def list_view(self, request: HttpRequest) -> HttpResponse:
         """All templates, with a link for each language."""
         rows = [
-            (each, [Chosen(each, code, False) for code, _ in settings.LANGUAGES])
+            (each, [(Chosen(each, code, False), word) for code, word in settings.LANGUAGES])
             for each in categories()
         ]
         return self._answer(request, "previews.html", "Preview the mails", rows=rows)
