@@ -17,7 +17,7 @@ from accounts.models import Invitation
 from accounts.services import invite, invite_again
 from hubqueue.admin import cells
 from hubqueue.admin.ask import Verb, ask_and_do
-from hubqueue.admin.readonly import LookOnlyAdmin
+from hubqueue.admin.readonly import GoesAlongAdmin
 from notifications.decision import address_of
 from notifications.errors import AddressUnsendable
 from notifications.models import Notification
@@ -44,7 +44,7 @@ class StandingFilter(admin.SimpleListFilter):
 
 
 @admin.register(Invitation)
-class InvitationAdmin(LookOnlyAdmin[Invitation]):
+class InvitationAdmin(GoesAlongAdmin[Invitation]):
     """Whoever may invite may look; nobody edits."""
 
     change_list_template = "admin/accounts/invitation_list.html"

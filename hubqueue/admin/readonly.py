@@ -65,6 +65,17 @@ class LookOnlyAdmin(BoundedAdmin[M]):
         return False
 
 
+class GoesAlongAdmin(LookOnlyAdmin[M]):
+    """Rows to look at that belong to another row: they go when that is deleted on its own page, not before."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
+        place = request.resolver_match
+        own = f"{self.opts.app_label}_{self.opts.model_name}_"
+        if place is None or (place.url_name or "").startswith(own):
+            return False
+        return bool(request.user.has_perm(f"{self.opts.app_label}.delete_{self.opts.model_name}"))
+
+
 class ReadOnlyAdmin(LookOnlyAdmin[M]):
     """The same for the queue's own rows, under the permission to view them, and without a lookup by hand."""
 

@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 from hubqueue.admin import cells
 from hubqueue.admin.ask import ask_and_do
 from hubqueue.admin.filters import TenantFilter
-from hubqueue.admin.readonly import LookOnlyAdmin
+from hubqueue.admin.readonly import GoesAlongAdmin
 from hubqueue.admin.steps import as_uuid
 from hubqueue.querysets import database_now
 from notifications.admin import filters, preview
@@ -31,7 +31,7 @@ MOST_PEOPLE = 20
 
 
 @admin.register(Notification)
-class NotificationAdmin(LookOnlyAdmin[Notification]):
+class NotificationAdmin(GoesAlongAdmin[Notification]):
     change_list_template = "admin/notifications/list.html"
     list_display = ["state_", "kind_", "recipient_", "why_", "recorded_"]
     list_display_links = ["kind_"]

@@ -12,13 +12,21 @@ from accounts.categories import INVITATION
 from accounts.credentials import mint
 from accounts.errors import AccountExists, InvitationAccepted, LinkSpent
 from accounts.models import Credential, Invitation
-from accounts.services import forgot_password, invite, invite_again, look_at_link, set_password
+from accounts.services import (
+    forgot_password,
+    invite,
+    invite_again,
+    look_at_link,
+    request_address_change,
+    set_password,
+)
 from hubqueue.models import Job
 from hubqueue.testing import move_clock, run_due_jobs
 from notifications.errors import AddressUnsendable, PreferenceRefused
 from notifications.models import Notification
 from notifications.rendering import render
 from tests.accounts.conftest import NEW, mails_to, person, run_all, text_of, token_in
+from tests.accounts.scan import tables_with
 from tests.support.mail import DROP
 
 pytestmark = pytest.mark.django_db
@@ -182,3 +190,17 @@ def test_many_invitations_are_listed_with_as_many_statements_as_one(
         invite(f"p{number}@example.org", by=officer)
     with django_assert_max_num_queries(12):
         client.get(reverse("admin:accounts_invitation_changelist"))
+
+
+def test_an_account_is_deleted_with_all_that_belongs_to_it_and_nothing_of_that_by_itself(client):
+    client.force_login(person("root", is_staff=True, is_superuser=True))
+    made = invite("bo@example.org")
+    mint(made.person_id, Credential.Purpose.INVITATION)
+    request_address_change(made.person, "new@example.org")
+    for row in (made, Notification.objects.get()):
+        name = f"admin:{row._meta.app_label}_{row._meta.model_name}_delete"
+        assert client.post(reverse(name, args=[row.pk]), {"post": "yes"}).status_code == 403
+    client.post(reverse("admin:auth_user_delete", args=[made.person_id]), {"post": "yes"})
+    assert not People.filter(pk=made.person_id).exists()
+    assert not Notification.objects.exists()
+    assert tables_with("new@example.org") == set()
