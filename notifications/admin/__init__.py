@@ -1,5 +1,9 @@
 """The officers' pages of the notifications app."""
 
-from notifications.admin import records, webhook_messages, webhook_subscriptions
+from django.apps import apps
 
-__all__ = ["records", "webhook_messages", "webhook_subscriptions"]
+# A project without Django's admin has none of them. The template tags are imported all the same.
+if apps.is_installed("django.contrib.admin"):
+    from notifications.admin import records, webhook_messages, webhook_subscriptions
+
+    __all__ = ["records", "webhook_messages", "webhook_subscriptions"]

@@ -11,6 +11,8 @@ from hubqueue.admin.readonly import MOST_COUNTED, bounded_count
 from hubqueue.models import Pause
 from hubqueue.querysets import database_now
 from hubqueue.registry import registry
+from notifications.admin.faults import MEANINGS
+from notifications.mail.breaker import ACTOR as BREAKER
 from notifications.models import Notification
 
 State = Notification.State
@@ -59,7 +61,10 @@ def _said(pause: Pause) -> str:
     end = "until somebody resumes it"
     if pause.until is not None:
         end = f"until {pause.until:%Y-%m-%d %H:%M} UTC at the latest"
-    return f"Mail waits {end}, paused by {pause.paused_by}: {pause.reason}"
+    if pause.paused_by != BREAKER:
+        return f"Mail waits {end}, paused by {pause.paused_by}: {pause.reason}"
+    meaning = MEANINGS.get(pause.reason.partition(":")[0], "")
+    return f"Mail waits {end}. {meaning} {pause.reason}"
 
 
 def _number(count: int) -> str:

@@ -9,22 +9,9 @@ from hubqueue.models import Job
 from hubqueue.states import UNFINISHED, State
 from hubqueue.why import reasons
 from notifications.addresses import sendable
+from notifications.admin.faults import MEANINGS
 from notifications.decision import address_of
-from notifications.errors import AddressUnsendable
-from notifications.mail import AddressRefused, MessageRefused, SenderRefused, TryLater, Unanswered
-from notifications.reasons import SENTENCES, Reason
 from notifications.trial_handler import SENT, mail_trial
-
-MEANINGS = {
-    AddressRefused.code: SENTENCES[Reason.ADDRESS_REFUSED],
-    MessageRefused.code: SENTENCES[Reason.MESSAGE_REFUSED],
-    AddressUnsendable.code: SENTENCES[Reason.ADDRESS_UNSENDABLE],
-    Reason.LEFT.value: SENTENCES[Reason.LEFT],
-    TryLater.code: "The mail server could not be reached, or wants to be asked again later.",
-    Unanswered.code: "The connection broke before the mail server's answer came: it may have arrived.",
-    SenderRefused.code: "The mail server refuses mail from here: tell the operator.",
-    "mail.not_set": "No mail server is set: the operator has to name one.",
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,3 +123,15 @@ def test_production_demands_a_secret() -> None:
     assert "SECRET_KEY must be set" in one_sentence(done)
     done = manage("check", DJANGO_SETTINGS_MODULE="config.settings.production", SECRET_KEY=SECRET)
     assert "SECRET_KEY must be set" in one_sentence(done)
+
+
+def test_production_demands_the_address_that_links_lead_to() -> None:
+    production = {
+        "DJANGO_SETTINGS_MODULE": "config.settings.production",
+        "SECRET_KEY": "-".join(str(number * 7919) for number in range(20)),
+        "DATABASE_URL": "postgres://nobody:nothing@localhost/nowhere",
+    }
+    done = manage("check", **production, BASE_URL="")
+    assert "(notifications.E001) NOTIFICATIONS_BASE_URL must be the http(s) address" in done.stderr
+    done = manage("check", "--deploy", **production, BASE_URL="http://jobs.example")
+    assert "(notifications.E003) NOTIFICATIONS_BASE_URL must start with https://" in done.stderr

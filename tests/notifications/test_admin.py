@@ -250,6 +250,16 @@ def test_the_first_page_and_the_list_tell_how_mail_stands(viewer, message):
         assert said.count("Refused: 535.") == 1
 
 
+def test_a_refused_sender_is_told_in_words_and_until_when(officer, viewer, settings):
+    settings.NOTIFICATIONS_MAIL_URL = ""
+    able = officer("notifications.preview_template")
+    able.post(ONE + "test/", {"language": "en"})
+    run_due_jobs(kinds=["notifications.test_mail"])
+    said = read(viewer, LIST)
+    assert said.count("No mail server is set: the operator has to name one.") == 1
+    assert re.search(r"Mail waits until \d{4}-\d\d-\d\d \d\d:\d\d UTC at the latest", said)
+
+
 # The list
 
 

@@ -205,6 +205,44 @@ def test_the_checks_find_nothing_here():
     assert list(template_problems(shipped())) == []
 
 
+ALONE = """
+import django
+from django.conf import settings
+from django.core.management import call_command
+
+settings.configure(
+    SECRET_KEY="only-for-tests",
+    INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth", "hubqueue", "notifications"],
+    NOTIFICATIONS_BASE_URL="https://jobs.example",
+    LANGUAGES=[("en", "English"), ("de", "Deutsch")],
+    USE_TZ=True,
+    HUBQUEUE={"QUEUES": ("default", "mail", "webhooks")},
+    DATABASES={"default": {"ENGINE": "django.db.backends.postgresql", "NAME": "nobody-connects"}},
+    TEMPLATES=[{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}],
+)
+django.setup()
+from notifications.rendering import render
+from notifications.trial import TRIAL
+
+call_command("check")
+print(render(TRIAL, TRIAL.sample(), language="de").subject)
+"""
+
+
+def test_a_project_without_the_admin_renders_its_mails():
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE],
+        cwd=CHECKOUT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.endswith("E-Mails von hier kommen an\n")
+
+
 @pytest.mark.parametrize("po", PO, ids=lambda po: str(po.relative_to(CHECKOUT)))
 def test_every_message_is_translated_and_the_compiled_catalogue_is_of_the_same_text(po):
     catalogue = read(po)
