@@ -371,6 +371,12 @@ def test_every_template_is_previewed_in_every_language(officer, settings):
     assert len(found) == len(names) * len(settings.LANGUAGES)
     for path in found:
         assert "<iframe" in read(able, path.replace("&amp;", "&"))
+    for each in shipped():
+        if each.withholds:
+            path = f"{PREVIEWS}{each.name}/"
+            shown, withheld = read(able, path), read(able, path, withheld="1")
+            assert "With its title withheld" in shown
+            assert "With its title<" in withheld
     assert "Das tun sie" in read(able, ONE, language="de")
     assert "Das tun sie" in read(able, ONE + "html/", language="de")
 
