@@ -64,13 +64,21 @@ def confirm_address(token: str) -> None:
     link_used.send_robust(sender=None, purpose="address", outcome="ok")
 
 
-def _change(person: Any, address: str) -> None:
-    field = person.get_email_field_name()
-    former = address_of(person)
-    setattr(person, field, address)
-    person.save(update_fields=[field])
+@sensitive_variables()
+@transaction.atomic
+def address_changed(person: Any, former: str) -> None:
+    """Tell both addresses that the account has another one now, and spend its links and a wish for yet another."""
+    credentials.open_credentials(person.pk).update(spent_at=Now())
     AddressChange.objects.filter(person=person).delete()
     way_in_changed(person, WayIn.ADDRESS)
     if former:
         row = FormerAddress.objects.create(person=person, address=former, left_at=Now())
         address_left.using(dedupe_key=str(row.pk)).enqueue(former=row.pk)
+
+
+def _change(person: Any, address: str) -> None:
+    field = person.get_email_field_name()
+    former = address_of(person)
+    setattr(person, field, address)
+    person.save(update_fields=[field])
+    address_changed(person, former)

@@ -1,5 +1,5 @@
 """The pages of the accounts app."""
 
-from accounts.admin import invitations
+from accounts.admin import invitations, people
 
-__all__ = ["invitations"]
+__all__ = ["invitations", "people"]

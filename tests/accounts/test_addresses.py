@@ -16,7 +16,7 @@ from accounts.services import confirm_address, look_at_link, request_address_cha
 from hubqueue.models import Job
 from hubqueue.testing import move_clock
 from notifications.errors import AddressUnsendable
-from tests.accounts.conftest import PASSWORD, mails_to, run_all, text_of, token_in
+from tests.accounts.conftest import PASSWORD, mails_to, person, run_all, text_of, token_in
 from tests.accounts.scan import tables_with
 
 pytestmark = pytest.mark.django_db
@@ -118,3 +118,16 @@ def test_wishes_and_former_addresses_are_gone_after_a_day(ada):
     with move_clock(timedelta(hours=25)):
         purge()
     assert not Credential.objects.exists()
+
+
+def test_an_address_that_an_officer_changes_is_told_at_both_addresses(ada, client, smtp):
+    client.force_login(person("root", is_staff=True, is_superuser=True))
+    page = reverse("admin:auth_user_change", args=[ada.pk])
+    joined = {"date_joined_0": "2026-01-01", "date_joined_1": "10:00:00"}
+    said = {"username": "ada", "is_active": "on", **joined}
+    for email, mails in [("ada@example.org", 0), ("new@example.org", 2)]:
+        answer = client.post(page, {**said, "email": email})
+        assert answer.status_code == 302, answer.context["errors"]
+        run_all()
+        assert len(smtp.mails) == mails
+    assert sorted(smtp.recipients) == ["ada@example.org", "new@example.org"]
