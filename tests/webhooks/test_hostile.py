@@ -51,6 +51,16 @@ def test_an_endpoint_that_takes_its_time_meets_the_deadline(endpoint, subscribed
     assert WebhookMessage.objects.get().state == "pending"
 
 
+def test_a_resolver_that_hangs_meets_the_deadline_too(endpoint, subscribed, monkeypatch):
+    WebhookSubscription.objects.update(url="http://hangs.example/")
+    started = time.monotonic()
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "getaddrinfo", lambda *_, **__: endpoint.over.wait(20) and [])
+        happen()
+    assert time.monotonic() - started < 5
+    assert last().outcome == "too_late"
+
+
 def test_a_huge_answer_is_cut_and_the_rest_left_unread(endpoint, subscribed):
     sent = []
 

@@ -9,7 +9,10 @@ from hubqueue import officers
 from hubqueue.models import Job
 from hubqueue.states import Move
 from hubqueue.testing import run_due_jobs
+from notifications.categories import category
 from notifications.models import Notification, WebhookDelivery, WebhookMessage
+from notifications.rendering import render
+from notifications.webhooks import retention_handler
 from notifications.webhooks.backlog import publish_backlog, retry_backlog
 from notifications.webhooks.ladder import WAITS, asked_wait, wait_after
 from notifications.webhooks.metrics import BACKLOG
@@ -70,6 +73,12 @@ def test_three_dead_messages_in_a_row_switch_it_off_tell_its_owner_and_can_be_re
     told = Notification.objects.get()
     assert (told.recipient, told.category) == (owner, "webhooks.switched_off")
     assert told.subject_id == str(off.pk)
+    for language, words in (("en", "was switched off"), ("de", "wurde abgeschaltet")):
+        kind = category(told.category)
+        mail = render(kind, kind.describe(told), language=language)
+        assert words in mail.subject
+        assert all("shop" in each and "127.0.0.1" in each for each in (mail.text, mail.html))
+        assert f"/webhooksubscription/{off.pk}/" in mail.text
     happen(cause="c3")
     assert len(endpoint.received) == 9, "nothing is sent to one that is off"
     dead = WebhookMessage.objects.order_by("id")
@@ -202,6 +211,17 @@ def test_the_duty_publishes_the_backlog(endpoint, subscribed):
     happen()
     publish_backlog()
     assert BACKLOG._value.get() == 2
+
+
+def test_many_old_messages_are_removed_in_batches(endpoint, subscribed, later, monkeypatch):
+    monkeypatch.setattr(retention_handler, "BATCH", 1)
+    happen()
+    happen()
+    later.by(timedelta(days=31))
+    retain.enqueue()
+    run_due_jobs(kinds=[retain])
+    assert not WebhookMessage.objects.exists()
+    assert not WebhookDelivery.objects.exists()
 
 
 def test_what_ended_is_kept_for_a_while_and_what_waits_for_ever(endpoint, subscribed, later):
