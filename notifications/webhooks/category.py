@@ -7,7 +7,7 @@ per switching off, after which a person has to act before there can be another.
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext_lazy as _
 
 from notifications.categories import Category, Subject
@@ -24,8 +24,15 @@ def _describe(record: "Notification") -> Subject | None:
     subscription = WebhookSubscription.objects.filter(pk=record.subject_id).first()
     if subscription is None:
         return None
-    path = reverse("admin:notifications_webhooksubscription_change", args=[subscription.pk])
-    return Subject(_values(subscription), path)
+    return Subject(_values(subscription), _path(subscription))
+
+
+def _path(subscription: WebhookSubscription) -> str:
+    """Its page, in a project that has the admin."""
+    try:
+        return reverse("admin:notifications_webhooksubscription_change", args=[subscription.pk])
+    except NoReverseMatch:
+        return "/"
 
 
 def _values(subscription: WebhookSubscription) -> dict[str, object]:
