@@ -13,7 +13,12 @@ INSTALLED_APPS = [
     "bench.project",
 ]
 if os.environ.get("BENCH_MAIL") or os.environ.get("BENCH_LEADS"):
-    INSTALLED_APPS.append("notifications")
+    INSTALLED_APPS += [
+        "django.contrib.admin",
+        "django.contrib.sessions",
+        "django.contrib.messages",
+        "notifications",
+    ]
     NOTIFICATIONS_BASE_URL = "https://jobs.example"
     NOTIFICATIONS_MAIL_URL = os.environ.get("BENCH_MAIL", "")
     NOTIFICATIONS_FROM = "hubqueue <no-reply@jobs.example>"
