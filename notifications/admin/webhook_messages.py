@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from hubqueue.admin import cells
@@ -112,7 +113,7 @@ class WebhookMessageAdmin(LookOnlyAdmin[WebhookMessage]):
 
     @admin.display(description="made")
     def made(self, row: WebhookMessage) -> SafeString | str:
-        return cells.when(row.created_at, database_now(WebhookMessage.objects.db))
+        return cells.when(row.created_at, timezone.now())
 
 
 def _facts(row: WebhookMessage, now: Any) -> list[tuple[str, object]]:

@@ -4,36 +4,26 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.contenttypes.models import ContentType
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import get_object_or_404
-from django.template.response import TemplateResponse
-from django.urls import path, reverse
-from django.utils.cache import add_never_cache_headers
-from django.utils.dateparse import parse_datetime
+from django.urls import path
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from hubqueue.admin import cells
 from hubqueue.admin.ask import ask_and_do
-from hubqueue.admin.readonly import BoundedAdmin
-from hubqueue.admin.verbs import ReasonForm
 from hubqueue.querysets import database_now
 from notifications.admin.webhook_cells import host, pill, rows_of, standing_of
 from notifications.admin.webhook_form import SubscriptionForm
+from notifications.admin.webhook_secret import SecretPages
 from notifications.admin.webhook_verbs import OF_SUBSCRIPTIONS, ROTATE, fitting
-from notifications.errors import NotificationError
 from notifications.models import WebhookSubscription
-from notifications.webhooks import officers
-from notifications.webhooks.conf import conf
 from notifications.webhooks.sign import new_secret, sealed, unsealed
 
 SHOWN = 20
 
 
 @admin.register(WebhookSubscription)
-class WebhookSubscriptionAdmin(BoundedAdmin[WebhookSubscription]):
+class WebhookSubscriptionAdmin(SecretPages):
     form = SubscriptionForm
     change_form_template = "admin/notifications/webhook_subscription.html"
     list_display = ["name", "standing", "endpoint", "tenant_id", "types", "dead_in_row", "made"]
@@ -76,7 +66,7 @@ class WebhookSubscriptionAdmin(BoundedAdmin[WebhookSubscription]):
         self, request: HttpRequest, obj: WebhookSubscription, post_url_continue: str | None = None
     ) -> HttpResponse:
         """The page that shows the secret, this once."""
-        return self._secret_page(request, obj, unsealed(obj.secret), rotated=False)
+        return self.secret_page(request, obj, unsealed(obj.secret), rotated=False)
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -102,27 +92,11 @@ class WebhookSubscriptionAdmin(BoundedAdmin[WebhookSubscription]):
         """Ask why; with an answer do it and go back to the subscription."""
         if word not in OF_SUBSCRIPTIONS:
             raise Http404
-        row = self._viewed(request, row_id)
+        row = self.viewed(request, row_id)
         rows = self.get_queryset(request).filter(pk=row.pk)
-        back = self._address(row)
+        back = self.address(row)
         asked = ask_and_do(self, request, rows, OF_SUBSCRIPTIONS[word], back=back)
         return asked or HttpResponseRedirect(back)
-
-    def rotate_view(self, request: HttpRequest, row_id: UUID) -> HttpResponse:
-        """Ask why; with an answer make a new secret and show it, this once."""
-        row = self._viewed(request, row_id)
-        if not request.user.has_perm(ROTATE):
-            raise PermissionDenied
-        form = ReasonForm(request.POST if request.method == "POST" else None)
-        if form.is_valid():
-            return self._rotate(request, row, form.cleaned_data["reason"])
-        context = {
-            **self._context(request, row, f"A new secret for {row.name}"),
-            "form": form,
-            "since": row.rotated_at.isoformat(),
-            "hours": conf().webhooks_rotation_hours,
-        }
-        return TemplateResponse(request, "admin/notifications/webhook_rotate.html", context)
 
     @admin.display(description="state")
     def standing(self, row: WebhookSubscription) -> SafeString:
@@ -138,59 +112,4 @@ class WebhookSubscriptionAdmin(BoundedAdmin[WebhookSubscription]):
 
     @admin.display(description="made")
     def made(self, row: WebhookSubscription) -> SafeString | str:
-        return cells.when(row.created_at, database_now(WebhookSubscription.objects.db))
-
-    def _rotate(self, request: HttpRequest, row: WebhookSubscription, reason: str) -> HttpResponse:
-        since = parse_datetime(request.POST.get("since", ""))
-        try:
-            secret = officers.rotate(
-                row.pk,
-                since=since or row.created_at,
-                actor=request.user.get_username(),
-                reason=reason,
-            )
-        except NotificationError as refused:
-            self.message_user(request, f"Refused ({refused.code}): {refused}", "error")
-            return HttpResponseRedirect(self._address(row))
-        LogEntry.objects.create(
-            user_id=str(request.user.pk),
-            content_type=ContentType.objects.get_for_model(row),
-            object_id=str(row.pk),
-            object_repr=str(row)[:200],
-            action_flag=CHANGE,
-            change_message=f"Rotate the secret: {reason}",
-        )
-        return self._secret_page(request, row, secret, rotated=True)
-
-    def _secret_page(
-        self, request: HttpRequest, row: WebhookSubscription, secret: str, *, rotated: bool
-    ) -> HttpResponse:
-        context = {
-            **self._context(request, row, f"The secret of {row.name}"),
-            "secret": secret,
-            "rotated": rotated,
-            "hours": conf().webhooks_rotation_hours,
-        }
-        page = TemplateResponse(request, "admin/notifications/webhook_secret.html", context)
-        add_never_cache_headers(page)
-        return page
-
-    def _viewed(self, request: HttpRequest, row_id: UUID) -> WebhookSubscription:
-        row: WebhookSubscription = get_object_or_404(self.get_queryset(request), pk=row_id)
-        if not self.has_view_permission(request, row):
-            raise PermissionDenied
-        return row
-
-    def _context(
-        self, request: HttpRequest, row: WebhookSubscription, title: str
-    ) -> dict[str, Any]:
-        return {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "media": self.media,
-            "title": title,
-            "back": self._address(row),
-        }
-
-    def _address(self, row: WebhookSubscription) -> str:
-        return reverse("admin:notifications_webhooksubscription_change", args=[row.pk])
+        return cells.when(row.created_at, timezone.now())

@@ -117,7 +117,7 @@ class WebhookMessage(models.Model):
         ]
         constraints = [
             models.UniqueConstraint(
-                fields=["subscription", "event_type", "cause_id"],
+                fields=["cause_id", "event_type", "subscription"],
                 name="notifications_webhookmessage_once",
             ),
             models.CheckConstraint(
@@ -134,9 +134,14 @@ class WebhookMessage(models.Model):
                 name="notifications_webhook_finished",
             ),
             models.Index(
-                fields=["subscription"],
+                fields=["subscription", "next_attempt_at"],
                 condition=Q(state="pending"),
                 name="notifications_webhook_pending",
+            ),
+            models.Index(
+                fields=["state", "-id"],
+                condition=~Q(state="delivered"),
+                name="notifications_webhook_open",
             ),
         ]
 
