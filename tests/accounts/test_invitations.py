@@ -7,6 +7,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.db import transaction
 from django.urls import reverse
+from django.utils.translation import gettext, override
 
 from accounts.categories import INVITATION
 from accounts.credentials import mint
@@ -47,16 +48,19 @@ def test_whoever_is_invited_gets_a_mail_in_their_language_and_chooses_a_password
     assert not made.person.is_staff
     run_all()
     (mail,) = smtp.mails
-    assert mail.message["Subject"] == "Sie sind eingeladen"
+    with override("de"):
+        invited, changed = (
+            gettext("You are invited"),
+            gettext("A way into your account was changed"),
+        )
+    assert mail.message["Subject"] == invited != "You are invited"
     assert "/accounts/welcome/#" in text_of(mail)
     set_password(token_in(mail), NEW)
     bo = People.get(username="bo@example.org")
     assert bo.check_password(NEW)
     assert Invitation.objects.get().accepted_at is not None
     run_all()
-    assert [each.message["Subject"] for each in smtp.mails][1:] == [
-        "Ein Zugang zu Ihrem Konto wurde geändert"
-    ]
+    assert [each.message["Subject"] for each in smtp.mails][1:] == [changed]
 
 
 def test_what_is_rolled_back_leaves_neither_account_nor_record_nor_mail():
