@@ -27,14 +27,20 @@ def machine() -> Iterator[type[Lifecycle]]:
         yield Lifecycle
 
 
+def tell(machine: type[Lifecycle], lives: int, steps: int) -> None:
+    chosen = settings(BASE, max_examples=lives, stateful_step_count=steps)
+    run_state_machine_as_test(machine, settings=chosen)
+
+
 def test_a_life_by_chance_is_the_one_the_contract_tells(machine: type[Lifecycle]) -> None:
-    run_state_machine_as_test(
-        machine, settings=settings(BASE, max_examples=200, stateful_step_count=30)
-    )
+    tell(machine, lives=50, steps=30)
+
+
+@pytest.mark.slow
+def test_more_lives_by_chance_are_the_ones_the_contract_tells(machine: type[Lifecycle]) -> None:
+    tell(machine, lives=150, steps=30)
 
 
 @pytest.mark.slow
 def test_longer_lives_by_chance_are_the_ones_the_contract_tells(machine: type[Lifecycle]) -> None:
-    run_state_machine_as_test(
-        machine, settings=settings(BASE, max_examples=240, stateful_step_count=50)
-    )
+    tell(machine, lives=240, steps=50)

@@ -5,6 +5,8 @@ from uuid import UUID
 import pytest
 
 from tests.support.hub import Hub
+from tests.support.wait import until
+from tests.support.workers import is_alive
 
 NEIGHBOURS = 20
 DEATHS = 4
@@ -12,10 +14,9 @@ DEATHS = 4
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
-def neighbours_in_flight(hub: Hub, death: int) -> list[UUID]:
-    """Twenty good jobs of two seconds, all of them running."""
-    names = [f"good-{death}-{number}" for number in range(NEIGHBOURS)]
-    jobs = hub.put("proof.nap", [{"name": name, "seconds": 2} for name in names])
+def neighbours_in_flight(hub: Hub, names: list[str]) -> list[UUID]:
+    """Twenty good jobs, all of them running until they are let go."""
+    jobs = hub.put("proof.beside", [{"name": name} for name in names])
     for name in names:
         hub.said(f"{name}-1")
     return jobs
@@ -32,8 +33,12 @@ def test_a_job_that_kills_its_worker_is_a_dead_letter_and_its_neighbours_lose_no
         pid, _, fence = hub.said_anew("poison", killed)
         alone = int(pid) not in [child.pid for child in worker.regular()]
         assert alone == (death > 0), "only the first run has neighbours in its own child"
-        good += neighbours_in_flight(hub, death)
+        names = [f"good-{death}-{number}" for number in range(NEIGHBOURS)]
+        good += neighbours_in_flight(hub, names)
         hub.let_go(fence)
+        until(lambda pid=pid: not is_alive(int(pid)), message="the death of its process")  # type: ignore[misc]
+        for name in names:
+            hub.let_go(f"{name}-1")
         killed.add(fence)
     dead = hub.reaches(poison, "DEAD", within=120)
 

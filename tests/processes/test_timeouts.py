@@ -71,7 +71,7 @@ def test_members_of_a_slow_group_run_one_by_one_each_in_its_own_time(hub: Hub) -
     worker = hub.ready("--threads", "1")
     before = [child.pid for child in worker.regular()]
     names = [f"slow-{number:02}" for number in range(12)]
-    jobs = hub.put("proof.slow_grouped", [{"name": name, "seconds": 0.75} for name in names])
+    jobs = hub.put("proof.slow_grouped", [{"name": name, "seconds": 0.5} for name in names])
     rows = [hub.reaches(job, "SUCCEEDED", within=120) for job in jobs]
     assert {row["attempts"] for row in rows} == {1}
     assert [hub.failures(job) for job in jobs] == [[]] * len(jobs)
