@@ -17,6 +17,11 @@ from django.utils import translation
 from config.embedded import locks, server
 from config.embedded.home import own_directory
 from tests.support.emptying import Emptying
+from tests.support.side_by_side import (  # noqa: F401 - hooks
+    pytest_collection_modifyitems,
+    pytest_runtest_protocol,
+    pytest_xdist_make_scheduler,
+)
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -30,13 +35,11 @@ hypothesis.settings.load_profile("hubqueue")
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(
-    django_db_modify_db_settings_parallel_suffix: None,
-) -> Iterator[None]:
-    """A test database of its own for every run, so that two runs in one checkout do not meet.
+def django_db_modify_db_settings() -> Iterator[None]:
+    """A test database of its own for every process that runs tests, so that no two in one checkout meet.
 
     The first is `test_hubqueue`, one beside it `test_hubqueue_2`. The number is held by a file
-    lock, which a killed run lets go too; the next run with that number drops what it left.
+    lock, which a killed process lets go too; the next with that number drops what it left.
     """
     for number in count(1):
         lock = locks.open_lock(own_directory() / f"test-run-{number}")

@@ -112,3 +112,27 @@ def test_a_failed_installation_is_said_and_tried_again(checkout: Checkout) -> No
     assert "could not be installed" in done.stderr
     checkout.program("uv", uv)
     assert checkout.dev("setup").returncode == 0
+
+
+def test_all_tests_run_two_at_once_and_the_fast_ones_on_the_other_end_too(
+    checkout: Checkout,
+) -> None:
+    (checkout.path / "pytest.py").write_text("import sys; print('tested', *sys.argv[1:])")
+    done = checkout.dev("test", "--all", "-x")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "tested -n 2 --dist loadfile -m slow or not slow -x",
+        "tested -n 2 --dist loadfile -x",
+    ]
+    assert checkout.dev("test").stdout == "tested -n 2 --dist loadfile\n"
+    assert checkout.dev("test", "tests/one.py").stdout == "tested tests/one.py\n"
+
+
+def test_one_end_that_fails_hides_no_other_and_is_told(checkout: Checkout) -> None:
+    (checkout.path / "pytest.py").write_text(
+        "import sys; print('tested'); sys.exit('slow or not slow' in sys.argv)"
+    )
+    done = checkout.dev("test", "--all")
+    assert done.returncode == 1
+    assert done.stdout == "tested\ntested\n"
+    assert done.stderr.splitlines()[-1] == "dev: tests failed, see above."

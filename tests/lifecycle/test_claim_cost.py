@@ -73,6 +73,7 @@ def sequential_scans() -> int:
     return int(found)
 
 
+@pytest.mark.alone  # milliseconds are promised
 @pytest.mark.timeout(300)
 def test_a_claim_among_a_million_rows_walks_no_table_and_touches_few_blocks(crowded: None) -> None:
     for statistics in ("none", "fresh"):

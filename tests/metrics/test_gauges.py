@@ -206,6 +206,7 @@ def test_without_a_database_the_scrape_answers_all_the_same(
     until(lambda: scrape()["hubqueue_database_up", ()] == 1)
 
 
+@pytest.mark.alone  # one second of patience, and two in all
 def test_a_database_that_stays_silent_delays_no_scrape(monkeypatch: pytest.MonkeyPatch) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,

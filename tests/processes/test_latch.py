@@ -59,6 +59,7 @@ def around_the_limit(number: int) -> float:
     return LIMIT + (number % 41 - 20) / 100_000
 
 
+@pytest.mark.alone  # ends and timeouts meet within microseconds
 @pytest.mark.usefixtures("eager_threads")
 def test_a_handler_that_ends_at_its_timeout_has_one_outcome_and_the_next_is_left_alone(
     deadlines: Deadlines,
@@ -80,6 +81,7 @@ def test_a_handler_that_ends_at_its_timeout_has_one_outcome_and_the_next_is_left
     assert min(seen.values()) > 0, "the sweep must cover both sides"
 
 
+@pytest.mark.alone  # ends and timeouts meet within microseconds
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.usefixtures("eager_threads")

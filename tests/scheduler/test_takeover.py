@@ -12,7 +12,13 @@ from hubqueue.models import Job, Leader, PeriodicTick
 from tests.scheduler.start import Scheduler, holders, sessions, terminate
 from tests.support.wait import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.timeout(240)]
+# Alone, as each takeover must come within two ticks.
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.alone,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(240),
+]
 
 TICK = 1.0
 SLACK = 0.5  # for starting a thread or a connection on a busy machine
