@@ -43,6 +43,7 @@ def worker(process_env, tmp_path):
     tree.kill_tree()
 
 
+@pytest.mark.alone  # the healthy one is served before the hanging one would have answered
 def test_a_hanging_endpoint_holds_up_nobody_and_a_killed_worker_sends_the_same_id_again(worker):
     with serving() as slow, serving() as quick, serving() as broken:
         broken.answer = lambda handler: reply(handler, 500)
