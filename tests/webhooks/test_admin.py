@@ -5,6 +5,7 @@ import re
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
+from django.test import Client
 from django.urls import reverse
 
 from hubqueue.ids import uuid7
@@ -58,6 +59,8 @@ def test_a_subscription_is_made_and_its_secret_shown_once(boss, endpoint):
     answer = boss.post(page("webhooksubscription_add"), said)
     secret = shown_secret(answer)
     assert "no-store" in answer.headers["Cache-Control"]
+    assert secret not in str(answer.cookies)
+    assert secret not in str(dict(boss.session))
     row = WebhookSubscription.objects.get()
     assert (str(row.pk), row.event_types, row.tenant_id) == (
         said["new_id"],
@@ -228,6 +231,17 @@ def test_each_verb_needs_its_own_permission_and_a_post(client, endpoint, subscri
     body = client.get(page("webhooksubscription_change", row.pk)).content.decode()
     for word in ("Rotate the secret", "Send a test", "/enable/now/"):
         assert word not in body
+
+
+def test_no_verb_is_done_for_another_site(subscribed):
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(User.objects.create_superuser("boss"))
+    for where in (
+        page("webhooksubscription_verb", subscribed.row.pk, "disable"),
+        page("webhooksubscription_rotate", subscribed.row.pk),
+        page("webhooksubscription_add"),
+    ):
+        assert act(strict, where).status_code == 403
 
 
 def test_nothing_is_guessed_by_a_lookup_in_the_address(boss, subscribed):
