@@ -57,10 +57,13 @@ class WebhookSubscriptionAdmin(SecretPages):
         return False
 
     def save_model(self, request: HttpRequest, obj: WebhookSubscription, form: Any, change: bool) -> None:  # fmt: skip
-        if not change:
-            obj.id = form.cleaned_data.get("new_id") or obj.id
-            obj.secret = sealed(new_secret())
-        super().save_model(request, obj, form, change)
+        """An edit writes what the form holds and nothing else: a worker may be writing the rest."""
+        if change:
+            obj.save(update_fields=list(form.Meta.fields))
+            return
+        obj.id = form.cleaned_data.get("new_id") or obj.id
+        obj.secret = sealed(new_secret())
+        obj.save(force_insert=True)
 
     def response_add(
         self, request: HttpRequest, obj: WebhookSubscription, post_url_continue: str | None = None

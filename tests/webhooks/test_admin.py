@@ -5,7 +5,9 @@ import re
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from hubqueue.ids import uuid7
@@ -106,11 +108,16 @@ def test_an_unknown_event_type_is_refused_and_a_test_is_not_offered(boss, endpoi
     assert not WebhookSubscription.objects.exists()
 
 
-def test_a_subscription_is_edited_without_touching_its_secret(boss, endpoint, subscribed):
+def test_an_edit_touches_neither_the_secret_nor_what_workers_write(boss, endpoint, subscribed):
     sealed = subscribed.row.secret
     where = page("webhooksubscription_change", subscribed.row.pk)
     said = form(endpoint, name="Shop", event_types=["test.other"])
-    assert boss.post(where, said).status_code == 302
+    with CaptureQueriesContext(connection) as seen:
+        assert boss.post(where, said).status_code == 302
+    (update,) = [
+        q["sql"] for q in seen if q["sql"].startswith("UPDATE") and "webhooksub" in q["sql"]
+    ]
+    assert not [each for each in ("secret", "state", "dead_in_row") if each in update]
     assert (subscribed.now.event_types, subscribed.now.secret) == (["test.other"], sealed)
 
 
