@@ -1,4 +1,4 @@
-"""An officer invites a person: the account, the record and the mail are one commit."""
+"""An officer invites a person: the account and the job that invites its person are one commit."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ from django.contrib.auth import get_user_model
 from django.db import IntegrityError, transaction
 from django.views.decorators.debug import sensitive_variables
 
+from accounts import told_handlers
 from accounts.errors import AccountExists, InvitationAccepted
 from accounts.models import Invitation
 from hubqueue.querysets import Now
 from notifications.addresses import sendable
 from notifications.preferences import choose_language
-from notifications.services import notify
 
 
 @sensitive_variables()
@@ -71,12 +71,8 @@ def _made(person: Any, language: str, by: Any) -> Invitation:
 
 
 def _tell(invitation: Invitation, by: Any) -> None:
-    notify(
-        "accounts.invitation",
-        [invitation.person_id],
-        cause=f"accounts.invitation:{invitation.pk}:{invitation.sent}",
-        subject=invitation,
-        actor=by,
+    told_handlers.invitation.using(dedupe_key=f"{invitation.pk}:{invitation.sent}").enqueue(
+        invitation_id=invitation.pk, sent=invitation.sent, by=None if by is None else str(by.pk)
     )
 
 

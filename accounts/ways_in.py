@@ -6,10 +6,9 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models.signals import post_save
 
-from accounts import credentials
+from accounts import credentials, told_handlers
 from accounts.models import WayIn, WayInChange
 from hubqueue.querysets import Now
-from notifications.services import notify
 
 
 @transaction.atomic
@@ -19,12 +18,7 @@ def way_in_changed(person: Any, what: WayIn, *, provider: str = "") -> None:
     In the caller's transaction: what is undone is not told. It cannot be switched off.
     """
     change = WayInChange.objects.create(person=person, what=what, provider=provider, at=Now())
-    notify(
-        "accounts.way_in_changed",
-        [person],
-        cause=f"accounts.way_in_changed:{change.pk}",
-        subject=change,
-    )
+    told_handlers.way_in_changed.using(dedupe_key=str(change.pk)).enqueue(change_id=change.pk)
 
 
 def watch_passwords() -> None:

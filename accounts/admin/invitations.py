@@ -18,6 +18,7 @@ from accounts.services import invite, invite_again
 from hubqueue.admin import cells
 from hubqueue.admin.ask import Verb, ask_and_do
 from hubqueue.admin.readonly import GoesAlongAdmin
+from notifications.conf import conf
 from notifications.decision import address_of
 from notifications.errors import AddressUnsendable
 from notifications.models import Notification
@@ -138,8 +139,9 @@ class InvitationAdmin(GoesAlongAdmin[Invitation]):
 
     @admin.display(description="last mail")
     def mail(self, row: Any) -> SafeString | str:
-        if row.mail_state is None:
-            return cells.NOTHING
+        if row.mail_state is None:  # not recorded yet, or forgotten long ago
+            waits = timezone.now() - row.sent_at < conf().retention
+            return cells.tag("Queued", "due") if waits else cells.NOTHING
         word = SENTENCES.get(row.mail_reason, row.mail_state.capitalize())
         return cells.tag(word, LOOKS.get(row.mail_state, "due"))
 

@@ -78,6 +78,15 @@ def test_whoever_left_meanwhile_gets_nothing(smtp):
     People.filter(pk=invite("bo@example.org").person_id).update(is_active=False)
     run_all()
     assert smtp.mails == []
+    assert not Notification.objects.exists()
+
+
+def test_whoever_left_before_the_delivery_gets_nothing(smtp):
+    person_id = invite("bo@example.org").person_id
+    run_due_jobs(kinds=["accounts.invitation"], raise_failures=True)
+    People.filter(pk=person_id).update(is_active=False)
+    run_all()
+    assert smtp.mails == []
     assert Notification.objects.get().reason == "left"
 
 
@@ -119,6 +128,7 @@ def test_a_repeated_attempt_mints_anew_under_another_message_id(smtp):
 
 def test_a_preview_and_a_decision_mint_nothing(smtp):
     invite("bo@example.org")
+    run_due_jobs(kinds=["accounts.invitation"], raise_failures=True)
     record = Notification.objects.get()
     shown = render(INVITATION, INVITATION.sample(), language="en")
     assert "#sample" in shown.text
@@ -155,7 +165,7 @@ def test_an_officer_invites_sees_it_open_and_sends_again(officer, client, smtp):
     answer = client.post(reverse("admin:accounts_invite"), said, follow=True).content.decode()
     assert "Invited: the mail is on its way." in answer
     assert "bo@example.org" in answer
-    assert "Pending" in answer
+    assert "Queued" in answer
     run_all()
     shown = client.get(page + "?standing=open").content.decode()
     assert "Sent" in shown
@@ -201,6 +211,7 @@ def test_an_account_is_deleted_with_all_that_belongs_to_it_and_nothing_of_that_b
     made = invite("bo@example.org")
     mint(made.person_id, Credential.Purpose.INVITATION)
     request_address_change(made.person, "new@example.org")
+    run_due_jobs(kinds=["accounts.invitation"], raise_failures=True)
     for row in (made, Notification.objects.get()):
         name = f"admin:{row._meta.app_label}_{row._meta.model_name}_delete"
         assert client.post(reverse(name, args=[row.pk]), {"post": "yes"}).status_code == 403

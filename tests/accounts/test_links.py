@@ -13,7 +13,7 @@ from accounts.credentials import mint
 from accounts.errors import LinkExpired, LinkRefused, LinkSpent, LinkUnknown
 from accounts.models import Credential, WayInChange
 from accounts.services import confirm_address, look_at_link, set_password
-from hubqueue.testing import move_clock
+from hubqueue.testing import move_clock, run_due_jobs
 from notifications.models import Notification
 from tests.accounts.conftest import NEW, PASSWORD, person
 from tests.support.wait import until
@@ -58,6 +58,7 @@ def test_a_new_password_ends_every_session_and_every_other_link(ada, client):
 
 def test_a_new_password_is_told(ada):
     set_password(mint(ada.pk, RESET), NEW)
+    run_due_jobs(kinds=["accounts.way_in_changed"], raise_failures=True)
     told = Notification.objects.get()
     assert (told.category, told.recipient, told.state) == (
         "accounts.way_in_changed",
