@@ -19,10 +19,13 @@ def address_confirmation(job: JobContext, *, person: str) -> Result:
     anew. Retried as all mail is. Dedupe key: the person, whose newest wish is the one that counts.
     """
     account = mailing.active_person(person)
-    change = None if account is None else AddressChange.objects.filter(pk=account.pk).first()
-    if account is None or change is None:
+    if account is None:
         return Done()
     with job.transaction():
+        credentials.locked(account.pk)  # a new password ends the wish, and takes the same lock
+        change = AddressChange.objects.filter(pk=account.pk).first()
+        if change is None:
+            return Done()
         token = credentials.mint(account.pk, Credential.Purpose.ADDRESS, address=change.address)
     subject = categories.address_confirmation(token)
     return mailing.send(

@@ -28,7 +28,7 @@ def request_address_change(person: Any, address: str) -> None:
     address = address.strip()
     sendable(address)
     with transaction.atomic():
-        passed = limits.count([limits.per_address(address), limits.per_person(person.pk)])
+        passed = limits.passed([limits.per_person(person.pk), limits.per_new_address(address)])
         if not passed:
             _ask(person, address)
     if passed:

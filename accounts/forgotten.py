@@ -20,9 +20,9 @@ def forgot_password(address: str, client: str) -> None:
     nobody but the metrics and the log, which name the limit.
     """
     key = address_key(address)
-    rules = [limits.per_address(address), *([limits.per_client(client)] if client else [])]
+    rules = [*([limits.per_client(client)] if client else []), limits.per_address(address)]
     with transaction.atomic():
-        passed = limits.count(rules)
+        passed = limits.passed(rules)
         if not passed:
             AddressRequest.objects.bulk_create(
                 [AddressRequest(key=key, address=address.strip(), asked_at=Now())],
@@ -31,4 +31,4 @@ def forgot_password(address: str, client: str) -> None:
                 update_fields=["address", "asked_at"],
             )
             password_reset_request.using(dedupe_key=key).enqueue(request=key)
-    asked.send_robust(sender=None, outcome="+".join(passed) or "taken")
+    asked.send_robust(sender=None, outcome=passed or "taken")

@@ -1,6 +1,6 @@
 """How often somebody may ask: counted in the database, under keyed hashes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import connections, router
@@ -9,16 +9,14 @@ from accounts.conf import conf
 from accounts.hashes import ADDRESS, CLIENT, PERSON, address_key, keyed
 from accounts.models import Tally
 
-# Rows are taken in the order of their keys, so that two callers with the same two cannot deadlock.
 _COUNT = """
-INSERT INTO accounts_tally AS tally (key, since, count)
-SELECT key, hubqueue_now(), 1 FROM unnest(%s::text[]) AS key ORDER BY key
+INSERT INTO accounts_tally AS tally (key, since, count) VALUES (%s, hubqueue_now(), 1)
 ON CONFLICT (key) DO UPDATE SET
     count = CASE WHEN tally.since > hubqueue_now() - %s * interval '1 second'
         THEN least(tally.count + 1, 1000000) ELSE 1 END,
     since = CASE WHEN tally.since > hubqueue_now() - %s * interval '1 second'
         THEN tally.since ELSE hubqueue_now() END
-RETURNING key, count
+RETURNING count
 """
 
 
@@ -35,6 +33,15 @@ def per_address(address: str) -> Limit:
     return Limit("address", keyed(ADDRESS, address_key(address)), conf().accounts_asks_per_address)
 
 
+def per_new_address(address: str) -> Limit:
+    """Counted apart from forgotten passwords: whoever wishes for an address is not to keep its owner out."""
+    return Limit(
+        "new address",
+        keyed(ADDRESS, f"new {address_key(address)}"),
+        conf().accounts_asks_per_address,
+    )
+
+
 def per_client(client: str) -> Limit:
     return Limit("client", keyed(CLIENT, client), conf().accounts_asks_per_client)
 
@@ -48,10 +55,17 @@ def per_guesser(person_id: object) -> Limit:
     return Limit("guesser", keyed(PERSON, f"guess {person_id}"), conf().accounts_tries_per_person)
 
 
-def count(limits: Sequence[Limit]) -> list[str]:
-    """Count one more of each, in one statement; answers the names of the limits that are passed now."""
+def passed(limits: Iterable[Limit]) -> str:
+    """Count one more of each, in their order; answers the name of the first limit that is passed now, or nothing.
+
+    Those after it are not counted: whoever is refused for their own sake uses up nothing of others. Callers name
+    who asks before what for, so that no two of them wait for each other.
+    """
+    return next((each.name for each in limits if _counted(each) > each.most), "")
+
+
+def _counted(limit: Limit) -> int:
     window = conf().window.total_seconds()
     with connections[router.db_for_write(Tally)].cursor() as cursor:
-        cursor.execute(_COUNT, [[each.key for each in limits], window, window])
-        counted = dict(cursor.fetchall())
-    return [each.name for each in limits if counted[each.key] > each.most]
+        cursor.execute(_COUNT, [limit.key, window, window])
+        return int(cursor.fetchone()[0])

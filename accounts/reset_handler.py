@@ -23,10 +23,11 @@ def password_reset(job: JobContext, *, person: str) -> Result:
     Retried as all mail is, for a day. Dedupe key: the person, so that several asks at once are one mail.
     """
     account = mailing.active_person(person)
-    if account is None:
+    if account is None or not _with_password([account]):
         return Done()
     with job.transaction():
         token = credentials.mint(account.pk, Credential.Purpose.RESET)
+        account.refresh_from_db()  # the link is one of the account as it is now, and so is the address
     subject = categories.password_reset(token)
     return mailing.send(
         job, categories.PASSWORD_RESET, subject, person=account, to=address_of(account)
@@ -63,8 +64,12 @@ def _people_with(address: str) -> list[Any]:
     people = get_user_model()
     field = people.get_email_field_name()
     found = people._default_manager.filter(is_active=True, **{f"{field}__iexact": address})
-    alike = [each for each in found if normalised(address_of(each)) == normalised(address)]
-    invited = set(
-        Invitation.objects.open().filter(person__in=alike).values_list("person", flat=True)
+    return _with_password(
+        [each for each in found if normalised(address_of(each)) == normalised(address)]
     )
-    return [each for each in alike if each.has_usable_password() or each.pk in invited]
+
+
+def _with_password(people: list[Any]) -> list[Any]:
+    open_ones = Invitation.objects.open().filter(person__in=people)
+    invited = set(open_ones.values_list("person", flat=True))
+    return [each for each in people if each.has_usable_password() or each.pk in invited]

@@ -2,5 +2,5 @@
 
 from django.dispatch import Signal
 
-asked = Signal()  # outcome: "taken", or the names of the limits that were passed, joined by "+"
+asked = Signal()  # outcome: "taken", or the name of the limit that was passed
 link_used = Signal()  # purpose, outcome ("ok" or a code)

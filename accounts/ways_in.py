@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models.signals import post_save
 
 from accounts import credentials, told_handlers
-from accounts.models import WayIn, WayInChange
+from accounts.models import AddressChange, WayIn, WayInChange
 from hubqueue.querysets import Now
 
 
@@ -34,4 +34,6 @@ def _saved(*, instance: Any, created: bool, raw: bool = False, **_: Any) -> None
         return
     with transaction.atomic():
         credentials.open_credentials(instance.pk).update(spent_at=Now())
+        # Whoever knew the old password may have wished for it: no link is to be minted for that any more.
+        AddressChange.objects.filter(person=instance.pk).delete()
         way_in_changed(instance, WayIn.PASSWORD)

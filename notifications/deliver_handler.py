@@ -96,7 +96,10 @@ def _send(job: JobContext, record: Notification, letter: _Letter) -> None:
     mint = letter.category.mint
     if mint is not None:
         with job.transaction():
-            message = _compose(record, letter, mint(record, letter.subject), job.claimed.fence)
+            minted = mint(record, letter.subject)
+            # The credential is one of the account as it is now, and so is the address it goes to.
+            record.recipient.refresh_from_db()
+            message = _compose(record, letter, minted, job.claimed.fence)
             moves.begin(record)
         mail.send(message)
         return

@@ -1,6 +1,7 @@
 """Connections that go to the address that was checked, and to no private one."""
 
 import socket
+from time import monotonic
 from typing import Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -28,17 +29,22 @@ def connect(connection: HTTPConnection, *, private: bool) -> socket.socket:
     """A socket to one of the host's addresses, every one of which was checked first.
 
     A name with any private address is refused as a whole. The name is resolved once: what was checked
-    is what is connected to, while Host and the certificate's name stay the URL's.
+    is what is connected to, while Host and the certificate's name stay the URL's. The connection's timeout
+    is for all of this together: a name may have thousands of addresses that each take their time to refuse.
     """
     given = connection.timeout
     timeout = float(given) if isinstance(given, (int, float)) else WITHOUT_A_LIMIT
+    end = monotonic() + timeout
     found = _look_up(connection, timeout)
     if not private and not all(is_public(str(where[0])) for *_, where in found):
         raise AddressRefused("the host's address is private or reserved")
     for family, kind, protocol, _, where in found:
+        left = end - monotonic()
+        if left <= 0:
+            raise ConnectTimeoutError(connection, "no connection in time")
         sock = socket.socket(family, kind, protocol)
         try:
-            sock.settimeout(timeout)
+            sock.settimeout(left)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.connect(where)
         except TimeoutError:

@@ -36,7 +36,7 @@ def change_address(request: HttpRequest) -> HttpResponse:
 def _is_asked_for(request: HttpRequest, form: AddressForm) -> bool:
     """Guesses of the password are counted: a session that was left open is no place to find it out."""
     said = form.cleaned_data
-    if limits.count([limits.per_guesser(request.user.pk)]):
+    if limits.passed([limits.per_guesser(request.user.pk)]):
         form.add_error("current_password", TooMany.sentence)
     elif not request.user.check_password(said["current_password"]):
         form.add_error("current_password", _("This is not your password."))

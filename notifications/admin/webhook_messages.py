@@ -89,6 +89,8 @@ class WebhookMessageAdmin(LookOnlyAdmin[WebhookMessage]):
 
     def replay_view(self, request: HttpRequest, row_id: UUID) -> HttpResponse:
         """Ask why; with an answer do it and go back to the message."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
         rows = self.get_queryset(request).filter(pk=get_object_or_404(WebhookMessage, pk=row_id).pk)
         back = reverse("admin:notifications_webhookmessage_change", args=[row_id])
         asked = ask_and_do(self, request, rows, REPLAY, back=back)

@@ -48,6 +48,10 @@ class WebhookSubscriptionAdmin(SecretPages):
         fields = ["name", "tenant_id", "url", "event_types", "owner"]
         return fields if obj is not None else [*fields, "new_id"]
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        """What was recorded for one tenant would be sent to the other, or replayed to it."""
+        return [] if obj is None else ["tenant_id"]
+
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """No lookups by hand: ``?secret__startswith=`` would be a way to guess."""
         return lookup == "state__exact"

@@ -13,18 +13,27 @@ PURPOSE = "webhook secret"
 BYTES = 32
 
 
-def new_secret() -> str:
+class Secret(str):
+    """Text that is printed only by whoever means to: Django logs and reports the variables of pages by ``repr``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<Secret>"
+
+
+def new_secret() -> Secret:
     """A secret to show once and to keep sealed."""
-    return PREFIX + base64.b64encode(secrets.token_bytes(BYTES)).decode("ascii")
+    return Secret(PREFIX + base64.b64encode(secrets.token_bytes(BYTES)).decode("ascii"))
 
 
 def sealed(secret: str) -> str:
     return seal(secret, PURPOSE)
 
 
-def unsealed(kept: str) -> str:
+def unsealed(kept: str) -> Secret:
     """Raises ``SealBroken``."""
-    return unseal(kept, PURPOSE)
+    return Secret(unseal(kept, PURPOSE))
 
 
 def seconds_of(moment: datetime) -> str:

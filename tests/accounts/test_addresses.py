@@ -12,11 +12,18 @@ from accounts.credentials import mint
 from accounts.errors import LinkSpent, TooMany
 from accounts.models import AddressChange, Credential, FormerAddress
 from accounts.purge import purge
-from accounts.services import confirm_address, look_at_link, request_address_change
+from accounts.services import (
+    confirm_address,
+    forgot_password,
+    look_at_link,
+    request_address_change,
+    set_password,
+)
+from hubqueue.api import JobContext
 from hubqueue.models import Job
-from hubqueue.testing import move_clock
+from hubqueue.testing import move_clock, run_due_jobs
 from notifications.errors import AddressUnsendable
-from tests.accounts.conftest import PASSWORD, mails_to, person, run_all, text_of, token_in
+from tests.accounts.conftest import NEW, PASSWORD, mails_to, person, run_all, text_of, token_in
 from tests.accounts.scan import tables_with
 
 pytestmark = pytest.mark.django_db
@@ -131,3 +138,44 @@ def test_an_address_that_an_officer_changes_is_told_at_both_addresses(ada, clien
         run_all()
         assert len(smtp.mails) == mails
     assert sorted(smtp.recipients) == ["ada@example.org", "new@example.org"]
+
+
+def test_wishes_for_an_address_leave_the_forgotten_password_of_its_owner_alone(ada, smtp):
+    person("owner")
+    for _ in range(conf().accounts_asks_per_address):
+        request_address_change(ada, "owner@example.org")
+    forgot_password("owner@example.org", "")
+    run_due_jobs(kinds=["accounts.password_reset_request", "accounts.password_reset"])
+    assert smtp.recipients == ["owner@example.org"]
+
+
+def test_who_wished_too_often_uses_up_nobodys_address(ada, settings):
+    settings.ACCOUNTS_TRIES_PER_PERSON = 1
+    request_address_change(ada, "new@example.org")
+    for _ in range(conf().accounts_asks_per_address):
+        with pytest.raises(TooMany):
+            request_address_change(ada, "owner@example.org")
+    request_address_change(person("owner", email="old@example.org"), "owner@example.org")
+
+
+def test_a_new_password_ends_the_wish_of_whoever_knew_the_old_one(ada, smtp):
+    request_address_change(ada, "thief@example.org")
+    set_password(mint(ada.pk, Credential.Purpose.RESET), NEW)
+    run_all()
+    assert smtp.recipients == [ada.email]
+    assert not AddressChange.objects.exists()
+
+
+def test_a_wish_that_is_renewed_before_its_link_is_minted_is_the_one_that_gets_it(
+    ada, smtp, monkeypatch
+):
+    real = JobContext.hold
+
+    def renewed(job):
+        AddressChange.objects.update(address="second@example.org")
+        real(job)
+
+    request_address_change(ada, "first@example.org")
+    monkeypatch.setattr(JobContext, "hold", renewed)
+    run_all()
+    assert smtp.recipients == ["second@example.org"]

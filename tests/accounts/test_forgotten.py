@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.conf import conf
+from accounts.credentials import mint
 from accounts.errors import LinkSpent
 from accounts.hashes import address_key
 from accounts.models import AddressRequest, Credential, Tally
@@ -191,3 +192,36 @@ def test_people_are_found_by_an_index_whatever_the_case():
         cursor.execute("SET LOCAL enable_seqscan = off")
     found = get_user_model().objects.filter(email__iexact="ada@example.org")
     assert "accounts_person_address" in found.explain()
+
+
+def test_a_client_past_its_limit_uses_up_nobodys_address(ada, smtp):
+    for number in range(conf().accounts_asks_per_client):
+        ask(f"p{number}@example.org", REMOTE_ADDR="192.0.2.7")
+    for _ in range(conf().accounts_asks_per_address):
+        ask(ada.email, REMOTE_ADDR="192.0.2.7")
+    ask(ada.email, REMOTE_ADDR="192.0.2.8")
+    run_all()
+    assert smtp.recipients == [ada.email]
+
+
+def test_an_account_whose_password_was_taken_away_meanwhile_gets_none(ada, smtp):
+    forgot_password(ada.email, "")
+    run_due_jobs(kinds=["accounts.password_reset_request"])
+    ada.set_unusable_password()
+    ada.save()
+    run_all()
+    assert smtp.mails == []
+    assert not Credential.objects.exists()
+
+
+def test_an_address_that_was_left_while_the_link_was_minted_gets_none_that_works(
+    ada, smtp, monkeypatch
+):
+    def minted(person_id, *args, **kwargs):
+        get_user_model().objects.update(email="new@example.org")
+        return mint(person_id, *args, **kwargs)
+
+    monkeypatch.setattr("accounts.credentials.mint", minted)
+    forgot_password(ada.email, "")
+    run_all()
+    assert smtp.recipients == ["new@example.org"]

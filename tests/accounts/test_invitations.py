@@ -219,3 +219,17 @@ def test_an_account_is_deleted_with_all_that_belongs_to_it_and_nothing_of_that_b
     assert not People.filter(pk=made.person_id).exists()
     assert not Notification.objects.exists()
     assert tables_with("new@example.org") == set()
+
+
+def test_an_address_that_is_corrected_while_the_link_is_minted_gets_the_mail(smtp, monkeypatch):
+    made = invite("wrong@example.org")
+
+    def minted(person_id, *args, **kwargs):
+        People.filter(pk=person_id).update(email="right@example.org")
+        return mint(person_id, *args, **kwargs)
+
+    monkeypatch.setattr("accounts.credentials.mint", minted)
+    run_all()
+    assert smtp.recipients == ["right@example.org"]
+    set_password(token_in(smtp.mails[0]), NEW)
+    assert Invitation.objects.get(pk=made.pk).accepted_at is not None

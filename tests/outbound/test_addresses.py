@@ -1,9 +1,11 @@
 """Which URLs and addresses are called: nothing private, nothing spelt oddly, nothing with a password."""
 
+import socket
+
 import pytest
 
 from outbound.addresses import is_public
-from outbound.errors import AddressRefused, UrlRefused
+from outbound.errors import AddressRefused, Unreachable, UrlRefused
 from outbound.exchange import Limits, exchange
 from outbound.urls import Target, target_of
 
@@ -77,3 +79,24 @@ def test_a_private_or_reserved_address_is_never_called(host):
 @pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1::1", "::ffff:8.8.8.8"])
 def test_a_public_address_is_public(address):
     assert is_public(address)
+
+
+def test_a_name_with_many_addresses_has_the_time_of_one(monkeypatch):
+    """Each answers "no" just before its time is over: together they have no more of it."""
+    dialled = []
+    clock = iter(range(1000))
+
+    class Slow(socket.socket):
+        def connect(self, where):
+            dialled.append(self.gettimeout())
+            raise ConnectionRefusedError
+
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.216.34", 80))] * 500
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    monkeypatch.setattr(socket, "socket", Slow)
+    monkeypatch.setattr("outbound.vetted.monotonic", lambda: next(clock) * 0.3, raising=False)
+    with pytest.raises(Unreachable) as raised:
+        exchange("POST", "http://many.example/", body=b"", headers={}, limits=LIMITS)
+    assert raised.value.late
+    assert 1 <= len(dialled) <= 3
+    assert all(0 < each <= LIMITS.timeout for each in dialled)

@@ -1,5 +1,6 @@
 """The officers' pages: what they refuse, what they show once, who may do what, and that nothing in them runs."""
 
+import logging
 import re
 
 import pytest
@@ -260,3 +261,32 @@ def test_nothing_is_guessed_by_a_lookup_in_the_address(boss, subscribed):
     ):
         assert boss.get(f"{page(where)}?{lookup}").status_code in (302, 400)
     assert WebhookDelivery.objects.exists()
+
+
+def test_the_page_that_shows_a_secret_leaves_it_in_no_log(boss, endpoint, subscribed, caplog):
+    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, logger="django")
+    where = page("webhooksubscription_rotate", subscribed.row.pk)
+    since = subscribed.row.rotated_at.isoformat()
+    for answer in (
+        boss.post(page("webhooksubscription_add"), form(endpoint)),
+        boss.post(where, {"since": since, "reason": "it leaked"}),
+    ):
+        assert shown_secret(answer) not in caplog.text
+
+
+def test_a_subscription_stays_with_its_tenant(boss, endpoint, subscribed):
+    """What waits for it or is dead is its tenant's: another one is not to get that by an edit and a replay."""
+    where = page("webhooksubscription_change", subscribed.row.pk)
+    assert 'name="tenant_id"' not in boss.get(where).content.decode()
+    boss.post(where, form(endpoint, tenant_id="another"))
+    assert subscribed.now.tenant_id is None
+
+
+def test_who_may_replay_and_not_look_learns_nothing_of_a_message(client, subscribed):
+    happen()
+    message = WebhookMessage.objects.get()
+    clerk = User.objects.create_user("clerk", is_staff=True)
+    clerk.user_permissions.set(Permission.objects.filter(codename="replay_webhookmessage"))
+    client.force_login(clerk)
+    assert client.get(page("webhookmessage_replay", message.pk)).status_code == 403
