@@ -33,8 +33,8 @@ def send(job: JobContext, category: Category, subject: Subject, *, person: Any, 
     except AddressUnsendable as unsendable:
         return Done(result=unsendable.code)
     rendered = render(category, subject, language=language_of(person))
-    message = mail.compose(rendered, to=address, message_id=f"{job.id}.{job.claimed.fence}")
     try:
+        message = mail.compose(rendered, to=address, message_id=f"{job.id}.{job.claimed.fence}")
         mail.send(message)
     except mail.MailFault as fault:
         return answer_to(fault, job)

@@ -12,7 +12,7 @@ from notifications import mail, moves
 from notifications.categories import Category, Subject, category
 from notifications.conf import conf
 from notifications.decision import Refusal, address_of, decide, wishes_of
-from notifications.errors import CategoryUnknown
+from notifications.errors import CategoryUnknown, RecordGone
 from notifications.mail.answer import MAIL, answer_to
 from notifications.models import Notification
 from notifications.reasons import Reason
@@ -47,6 +47,8 @@ def deliver(job: JobContext, *, notification_id: UUID) -> Result:
         return Done(record=partial(moves.end, record, letter.state, letter.reason))
     try:
         _send(job, record, letter)
+    except RecordGone:
+        return Done()
     except mail.MailFault as fault:
         return _refused(job, record, fault)
     return Done(record=partial(moves.end, record, State.SENT))
@@ -134,7 +136,7 @@ def _refused(job: JobContext, record: Notification, fault: mail.MailFault) -> Re
     if isinstance(fault, mail.AddressRefused | mail.MessageRefused):
         reason = FINAL[type(fault)]
         return Done(record=partial(moves.end, record, State.FAILED, reason, count=not begun))
-    spent = not isinstance(fault, mail.SenderRefused)
+    spent = fault.spends if isinstance(fault, mail.SenderRefused) else True
     if begun or spent:
         with job.transaction():
             if isinstance(fault, mail.Unanswered):

@@ -37,6 +37,12 @@ class NotificationNotFound(NotificationError):
     code = "notifications.not_found"
 
 
+class RecordGone(NotificationError):
+    """The record was deleted or finished between being read and being sent."""
+
+    code = "notifications.record_gone"
+
+
 class ResendRefused(NotificationError):
     """The record is in a state in which an officer cannot have it sent again."""
 

@@ -8,6 +8,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from hubqueue.querysets import Now
+from notifications.errors import RecordGone
 from notifications.models import Notification
 from notifications.reasons import Reason
 from notifications.signals import delivery_ended
@@ -16,8 +17,12 @@ State = Notification.State
 
 
 def begin(record: Notification) -> None:
-    """An attempt: from here on the message may get through without our learning of it."""
-    _update(record, sending_since=Now(), attempts=F("attempts") + 1)
+    """An attempt: from here on the message may get through without our learning of it.
+
+    Raises ``RecordGone`` when there is nothing to send any more: the account was deleted, say.
+    """
+    if not _update(record, sending_since=Now(), attempts=F("attempts") + 1):
+        raise RecordGone("the record was deleted or finished meanwhile; nothing was sent.")
     record.sending_since = timezone.now()  # only that it is set counts in this process
 
 

@@ -13,12 +13,12 @@ from notifications.errors import NotificationNotFound, ResendRefused
 from notifications.models import Notification
 
 State = Notification.State
-SENDABLE = frozenset({State.FAILED, State.UNCERTAIN})
+SENDABLE = frozenset({State.PENDING, State.FAILED, State.UNCERTAIN})
 
 
 @transaction.atomic
 def resend(notification_id: UUID, *, actor: str, reason: str) -> UUID:
-    """Have a failed or uncertain message sent again; answers the id of its job.
+    """Have a failed or uncertain message sent again, or one that waits and lost its job; answers the id of its job.
 
     It is decided anew whether it is to be sent, and that it may have arrived once stays on the record.
     Raises ``NotificationNotFound``, or ``ResendRefused`` for one in another state or still under way.

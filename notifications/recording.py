@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth import get_user_model
 from django.db import connections, models, router, transaction
 
 from hubqueue.ids import uuid7s
@@ -17,14 +18,26 @@ from notifications.deliver_handler import deliver
 from notifications.models import Channel, Notification
 from notifications.signals import delivery_ended
 
-# The columns take their types from the table, and every row is one object of one parameter.
+# The columns take their types from the table, and every row is one object of one parameter. The accounts are held:
+# one that is deleted meanwhile is passed over, and does not undo the cause.
 _INSERT = """
+WITH given AS MATERIALIZED (
+    SELECT * FROM jsonb_populate_recordset(NULL::notifications_notification, %s) WITH ORDINALITY
+), account AS MATERIALIZED (
+    SELECT {key} AS id FROM {accounts}
+    WHERE {key} IN (SELECT recipient_id FROM given UNION SELECT actor_id FROM given)
+    ORDER BY {key}
+    FOR KEY SHARE
+)
 INSERT INTO notifications_notification (
     id, tenant_id, recipient_id, category, channel, state, reason, cause_id, subject_type, subject_id,
     actor_id, attempts, created_at, finished_at)
 SELECT id, tenant_id, recipient_id, category, channel, state, reason, cause_id, subject_type, subject_id,
-    actor_id, 0, hubqueue_now(), CASE WHEN state <> 'pending' THEN hubqueue_now() END
-FROM jsonb_populate_recordset(NULL::notifications_notification, %s)
+    CASE WHEN actor_id IN (SELECT id FROM account) THEN actor_id END, 0, hubqueue_now(),
+    CASE WHEN state <> 'pending' THEN hubqueue_now() END
+FROM given
+WHERE recipient_id IN (SELECT id FROM account)
+ORDER BY ordinality
 ON CONFLICT (tenant_id, cause_id, recipient_id, channel) DO NOTHING
 RETURNING id
 """
@@ -112,8 +125,13 @@ def _insert(records: Sequence[Notification]) -> set[UUID]:
         }
         for each in ordered
     ]
-    with connections[router.db_for_write(Notification)].cursor() as cursor:
-        cursor.execute(_INSERT, [json.dumps(rows)])
+    connection = connections[router.db_for_write(Notification)]
+    people, quote = get_user_model()._meta, connection.ops.quote_name
+    assert people.pk is not None
+    assert people.pk.column is not None
+    insert = _INSERT.format(accounts=quote(people.db_table), key=quote(people.pk.column))
+    with connection.cursor() as cursor:
+        cursor.execute(insert, [json.dumps(rows)])
         return {row_id for (row_id,) in cursor.fetchall()}
 
 

@@ -22,7 +22,7 @@ from hubqueue.admin.steps import as_uuid
 from hubqueue.querysets import database_now
 from notifications.admin import filters, preview
 from notifications.admin.reach import NotificationChangeList
-from notifications.admin.record_page import described, may, view_permission
+from notifications.admin.record_page import described, may, standing_job, view_permission
 from notifications.admin.standing import kind_of, pill, sentence
 from notifications.admin.verbs import RESEND, fitting
 from notifications.models import Notification
@@ -97,7 +97,11 @@ class NotificationAdmin(GoesAlongAdmin[Notification]):
             "opts": self.opts,
             "media": self.media,
             **described(row, request.user, database_now(self.get_queryset(request).db)),
-            "verbs": [each for each in fitting(row) if may(request.user, each.permission)],
+            "verbs": [
+                each
+                for each in fitting(row, standing_job(row))
+                if may(request.user, each.permission)
+            ],
         }
         return TemplateResponse(request, "admin/notifications/record.html", context)
 

@@ -23,6 +23,7 @@ WORDS = {
     State.SUPPRESSED: ("Held back", "cancelled"),
     State.SENT: ("Sent", "succeeded"),
 }
+ARRIVED = "One attempt was cut off before the mail server's answer came: it may have arrived all the same."
 TWICE = "An earlier attempt was cut off before the mail server's answer came: it may have arrived twice."
 
 
@@ -69,10 +70,12 @@ def _became(row: Notification, job: Job | None, now: datetime) -> Iterator[str]:
                 yield "It is sent again, so it may arrive twice."
         case State.SUPPRESSED:
             yield f"It was held back. {sentence(row.reason)}"
+            if row.uncertain_since is not None:
+                yield ARRIVED
         case State.FAILED:
             yield f"It was not sent, and is not tried again by itself. {sentence(row.reason)}"
             if row.uncertain_since is not None:
-                yield "One attempt was cut off before the mail server's answer came: it may have arrived all the same."
+                yield ARRIVED
 
 
 def _next(row: Notification, job: Job | None) -> Iterator[str]:
@@ -80,7 +83,7 @@ def _next(row: Notification, job: Job | None) -> Iterator[str]:
         return
     if job is None:
         if row.state == State.PENDING:
-            yield "No job is there that would send it: look for its job, which may have been given up or cancelled."
+            yield "No job is there any more that would send it: send it again."
         return
     if job.state == JobState.RUNNING:
         yield "It is being sent at this moment."

@@ -1,12 +1,11 @@
 """The officers' verb on a message, with the permission it needs."""
 
 from hubqueue.admin.ask import Verb
+from hubqueue.models import Job
 from notifications import officers
 from notifications.admin.standing import kind_of
 from notifications.errors import NotificationError
 from notifications.models import Notification
-
-State = Notification.State
 
 RESEND = Verb(
     "resend",
@@ -20,6 +19,6 @@ RESEND = Verb(
 )
 
 
-def fitting(row: Notification) -> list[Verb]:
-    """The verbs that would not be refused as the message stands now."""
-    return [RESEND] if row.state in (State.FAILED, State.UNCERTAIN) else []
+def fitting(row: Notification, job: Job | None) -> list[Verb]:
+    """The verbs that would not be refused as the message stands now. ``job`` is the one that is to deliver it."""
+    return [RESEND] if row.state in officers.SENDABLE and job is None else []

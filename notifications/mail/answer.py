@@ -27,7 +27,8 @@ AT_ONCE = timedelta(seconds=1)
 
 
 def answer_to(fault: MailFault, job: JobContext) -> Result:
-    """The outcome of the attempt. A refused login or sender pauses all mail and spends no attempt.
+    """The outcome of the attempt. A refused login or sender pauses all mail and spends no attempt,
+    unless the server says so only of this message.
 
     A final refusal of this address or message is ``Done`` with the fault's code as its result: trying again
     or an officer would change nothing. What the job has to record of that is its own business.
@@ -35,6 +36,8 @@ def answer_to(fault: MailFault, job: JobContext) -> Result:
     match fault:
         case SenderRefused():
             pause_sending(fault)
+            if fault.spends:
+                return Retry(code=fault.code)
             return Retry(after=AT_ONCE, code=fault.code, spend=False)
         case AddressRefused() | MessageRefused():
             return Done(result=fault.code)

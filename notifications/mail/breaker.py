@@ -25,11 +25,12 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('notifications.mail.brea
 def pause_sending(fault: MailFault) -> None:
     """Pause every kind that sends mail, but those an officer has paused, and have somebody look again."""
     with transaction.atomic(using=_using()):
+        # The job's row before the turn, as by a look that ends: the other order would be a deadlock.
+        probe.using(dedupe_key=ACTOR, run_at=database_now(_using()) + GAPS.ceiling(1)).enqueue()
         _wait_for_others()
         kinds = [each for each in mail_kinds() if each not in _paused()]
         if kinds:
             _pause(kinds, fault, GAPS.ceiling(1))
-        probe.using(dedupe_key=ACTOR, run_at=database_now(_using()) + GAPS.ceiling(1)).enqueue()
 
 
 @handler(

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from notifications.addresses import sendable
 from notifications.conf import conf
+from notifications.mail.faults import SenderRefused, Stage
 from notifications.sender import read_sender
 
 LONGEST_NAME = 60
@@ -66,9 +67,11 @@ def compose(
 ) -> EmailMessage:
     """The message to one recipient, with ``<message_id@our domain>`` as its Message-ID.
 
-    ``name`` is shown beside the address where it is harmless. Raises ``AddressUnsendable``, and ``ValueError``
-    for a header of more than a line.
+    ``name`` is shown beside the address where it is harmless. Raises ``AddressUnsendable``, ``ValueError`` for a
+    header of more than a line, and ``SenderRefused`` while no sender is set.
     """
+    if not conf().notifications_from:
+        raise SenderRefused(Stage.OPEN, code="mail.not_set")
     sender = read_sender(conf().notifications_from)
     message = EmailMessage(policy=WIRE)
     message["From"] = _address(_one_line(sender.name), sender.address)

@@ -66,6 +66,12 @@ class SenderRefused(MailFault):
 
     code = "mail.sender_refused"
 
+    @property
+    def spends(self) -> bool:
+        """Whether it costs an attempt: it came after our login and our name were taken, so it may be this message's
+        own fate, and must not hold up the others for ever."""
+        return self.stage in (Stage.RCPT, Stage.DATA, Stage.END)
+
 
 class Unanswered(MailFault):
     """The message went out and the answer was lost: it may have arrived."""

@@ -22,7 +22,9 @@ def retain(job: JobContext) -> Result:
         previous_secret="", previous_until=None
     )
     old = WebhookMessage.objects.filter(finished_at__lt=Now() - conf().retention)
-    ids = list(old.order_by("finished_at").values_list("pk", flat=True)[:BATCH])
+    # Held, so that none is replayed meanwhile; one that is being replayed at this moment is passed over.
+    held = old.order_by("finished_at").select_for_update(skip_locked=True)
+    ids = list(held.values_list("pk", flat=True)[:BATCH])
     WebhookDelivery.objects.filter(message__in=ids).delete()
     WebhookMessage.objects.filter(pk__in=ids).delete()
     return Repeat(after=timedelta(0)) if len(ids) == BATCH else Done(result=len(ids))

@@ -157,6 +157,18 @@ def test_a_repeated_attempt_mints_another_link_and_its_mail_is_no_double_of_the_
     look_at_link(token_in(second))
 
 
+@pytest.mark.usefixtures("ada")
+def test_without_a_sender_the_mail_waits_and_burns_nothing(smtp, settings):
+    given, settings.NOTIFICATIONS_FROM = settings.NOTIFICATIONS_FROM, ""
+    forgot_password("ada@example.org", "")
+    assert [each.code for each in run_due_jobs().failures] == ["mail.not_set"]
+    assert Job.objects.get(kind="accounts.password_reset").attempts == 0
+    settings.NOTIFICATIONS_FROM = given
+    with move_clock(timedelta(minutes=2)):
+        run_all()
+    assert smtp.recipients == ["ada@example.org"]
+
+
 def test_an_attempt_whose_lease_was_lost_mints_nothing(ada, smtp, monkeypatch):
     def stolen(person_id):
         steal_lease(Job.objects.get(kind="accounts.password_reset").pk)

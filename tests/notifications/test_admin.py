@@ -183,8 +183,16 @@ def test_what_may_have_arrived_twice_says_so(viewer, message):
     said = why(read(viewer, page_of(lost)))
     assert "it may have arrived." in said
     assert "It is not sent again by itself" in said
-    failed = message(State.FAILED, "gave_up", uncertain_since=timezone.now())
-    assert "it may have arrived all the same" in why(read(viewer, page_of(failed)))
+    for state, reason in ((State.FAILED, "gave_up"), (State.SUPPRESSED, "switched_off")):
+        ended = message(state, reason, uncertain_since=timezone.now())
+        assert "it may have arrived all the same" in why(read(viewer, page_of(ended)))
+
+
+def test_a_waiting_message_without_a_job_says_so_and_offers_to_send_it(officer, message):
+    able = officer("notifications.view_notification", "notifications.resend_notification")
+    said = read(able, page_of(row := message(State.PENDING)))
+    assert "No job is there any more" in why(said)
+    assert resend_of(row) in said
 
 
 def test_a_waiting_message_tells_what_its_job_waits_for_and_links_to_it(officer, viewer, bo):

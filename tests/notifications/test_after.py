@@ -4,6 +4,7 @@ import logging
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 from django.test import override_settings
 from django.utils import timezone
 from prometheus_client import REGISTRY
@@ -17,6 +18,7 @@ from notifications.models import Notification
 from notifications.officers import resend
 from notifications.retention_handler import forget
 from tests.notifications.test_delivery import fresh, person, run, told
+from tests.support.rival import Rival
 
 pytestmark = pytest.mark.django_db
 State = Notification.State
@@ -50,17 +52,13 @@ def test_an_officer_decides_about_an_uncertain_message_and_the_doubt_stays_on_re
 
 def test_what_is_sent_waits_or_is_unknown_is_not_sent_again(smtp):
     sent, waiting = told(person("ada"), person("bob"))
-    for each in (sent, waiting):
-        with pytest.raises(ResendRefused, match="only a failed or uncertain one"):
-            Notification.objects.filter(pk=sent.pk).update(
-                state=State.SENT, finished_at=timezone.now()
-            )
-            resend(each.pk, actor="olga", reason="x")
-    Notification.objects.filter(pk=waiting.pk).update(
-        state=State.UNCERTAIN, uncertain_since=timezone.now()
-    )
-    with pytest.raises(ResendRefused, match="still under way"):
-        resend(waiting.pk, actor="olga", reason="x")
+    Notification.objects.filter(pk=sent.pk).update(state=State.SENT, finished_at=timezone.now())
+    with pytest.raises(ResendRefused, match="only a failed or uncertain one"):
+        resend(sent.pk, actor="olga", reason="x")
+    for state, since in ((State.PENDING, None), (State.UNCERTAIN, timezone.now())):
+        Notification.objects.filter(pk=waiting.pk).update(state=state, uncertain_since=since)
+        with pytest.raises(ResendRefused, match="still under way"):
+            resend(waiting.pk, actor="olga", reason="x")
     with pytest.raises(NotificationNotFound):
         resend(uuid7(), actor="olga", reason="x")
     assert not Operation.objects.filter(verb="notifications.resend").exists()
@@ -81,6 +79,32 @@ def test_finished_records_are_forgotten_after_the_retention_batch_by_batch(smtp,
             assert not run_due_jobs(kinds=[forget]).failures
         assert Notification.objects.count() == left
     assert Notification.objects.get().state == State.UNCERTAIN
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_an_officer_sends_again_at_this_moment_is_not_forgotten(smtp):
+    (record,) = told(person("ada"))
+    Job.objects.all().delete()
+    Notification.objects.update(
+        state=State.FAILED, reason="gave_up", finished_at=timezone.now() - timedelta(days=91)
+    )
+    forget.enqueue()
+    with Rival() as rival:
+        with transaction.atomic():
+            resend(record.pk, actor="olga", reason="late rather than never")
+            forgetting = rival.start(lambda: run_due_jobs(kinds=[forget]))
+            rival.until_blocked()
+        assert not forgetting.result(10).failures
+    run()
+    assert fresh(record)[0] == State.SENT
+
+
+def test_a_waiting_message_that_lost_its_job_is_sent_again_by_an_officer(smtp):
+    (record,) = told(person("ada"))
+    Job.objects.all().delete()
+    resend(record.pk, actor="olga", reason="the queue was emptied by hand")
+    run()
+    assert fresh(record)[0] == State.SENT
 
 
 def test_the_retention_runs_every_day():

@@ -1,5 +1,6 @@
 """A server that refuses us: mail waits, burns nothing, and goes on by itself."""
 
+import threading
 from datetime import timedelta
 
 import pytest
@@ -11,11 +12,14 @@ from hubqueue.errors import MoveRefused
 from hubqueue.models import Failure, Job, Operation, Pause
 from hubqueue.testing import move_clock, run_due_jobs
 from notifications import mail
+from notifications.mail import breaker
 from notifications.mail.answer import MAIL, answer_to
 from notifications.mail.breaker import PROBE, mail_kinds
+from notifications.mail.faults import SenderRefused, Stage
 from notifications.mail.kept import kept
 from tests.notifications.test_mail import compose
 from tests.support.mail import mail_server
+from tests.support.rival import Rival
 
 pytestmark = pytest.mark.django_db
 USER, PASSWORD = "mailer", "hunter2-s3cret"
@@ -129,3 +133,48 @@ def test_an_officer_who_resumes_by_hand_is_heard(strict):
     assert strict.recipients == ["ada@example.org"]
     with pytest.raises(MoveRefused):
         officers.resume("kind", "test.mail", actor="olga", reason="again")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("at_sender", [None, WRONG])
+def test_a_refusal_while_the_look_ends_waits_for_it_and_neither_is_a_deadlock(
+    smtp, monkeypatch, at_sender
+):
+    refused = SenderRefused(Stage.MAIL, 535)
+    breaker.pause_sending(refused)
+    smtp.answers["MAIL"] = at_sender
+    wait = breaker._wait_for_others
+    pausing = []
+
+    def late():
+        if threading.current_thread() is threading.main_thread() and not pausing:
+            pausing.append(rival.start(lambda: breaker.pause_sending(refused)))
+            rival.until_blocked()
+        wait()
+
+    monkeypatch.setattr(breaker, "_wait_for_others", late)
+    with Rival() as rival:
+        with move_clock(timedelta(minutes=2)):
+            (looked,) = run(limit=1).runs
+        assert pausing[0].result(10) is None
+    assert looked.error is None
+    assert Pause.objects.in_force().count() == len(mail_kinds())
+    assert Job.objects.filter(kind=PROBE, state="READY").exists()
+
+
+@pytest.mark.parametrize("stage", ["RCPT", "DATA", "END"])
+def test_one_message_that_is_told_to_log_in_does_not_hold_up_the_others_for_ever(smtp, stage):
+    send_one.enqueue(to="odd@example.org")
+    smtp.answers[stage] = "530 5.7.1 log in first"
+    hours = 0
+    while not (dead := Job.objects.filter(kind="test.mail", state="DEAD").first()):
+        with move_clock(timedelta(hours=hours)):
+            run()
+        hours += 1
+        assert hours < 40
+    assert (dead.error_code, hours > 24) == ("mail.login_refused", True)
+    smtp.answers.clear()
+    send_one.enqueue(to="ada@example.org")
+    with move_clock(timedelta(hours=hours)):
+        run()
+    assert smtp.recipients[-1] == "ada@example.org"

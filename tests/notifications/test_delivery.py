@@ -331,3 +331,24 @@ def test_a_refused_login_leaves_the_record_as_it_was(smtp):
     assert fresh(record) == (State.PENDING, "", 0, False)
     assert Job.objects.get(kind=DELIVER).attempts == 0
     assert Pause.objects.filter(value=DELIVER, paused_by="mail").exists()
+
+
+def test_without_a_sender_mail_waits_and_burns_nothing(smtp, category):
+    (record,) = told(person("ada"))
+    with override_settings(NOTIFICATIONS_FROM=""):
+        assert [each.code for each in run().failures] == ["mail.not_set"]
+    assert Job.objects.get(kind=DELIVER).attempts == 0
+    assert Pause.objects.filter(value=DELIVER, paused_by="mail").exists()
+    with move_clock(timedelta(minutes=2)):
+        run_due_jobs(queues=["mail"])
+    assert fresh(record) == (State.SENT, "", 1, False)
+
+
+def test_whose_account_is_deleted_at_the_last_moment_gets_nothing(smtp, monkeypatch):
+    ada = person("ada")
+    told(ada)
+    take = kept.take
+    monkeypatch.setattr(kept, "take", lambda server: (ada.delete(), take(server))[1])
+    assert not run().failures
+    assert smtp.seen["RCPT"] == 1
+    assert smtp.mails == []

@@ -7,10 +7,12 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from hubqueue.models import Job
+from notifications import recording
 from notifications.categories import Category, Subject, register
 from notifications.errors import CategoryUnknown
 from notifications.models import Notification, Preference
 from notifications.services import Notice, notify, notify_many
+from tests.support.rival import Rival
 
 pytestmark = pytest.mark.django_db
 State = Notification.State
@@ -121,3 +123,27 @@ def test_ten_thousand_are_recorded_with_one_statement_per_table():
     assert len(made) == Notification.objects.count() == Job.objects.count() == 10_000
     said = [q["sql"] for q in seen if "SAVEPOINT" not in q["sql"]]
     assert len(said) == 4, "people, preferences, records, jobs"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_account_that_is_deleted_while_it_is_told_undoes_neither_the_cause_nor_the_others(
+    monkeypatch,
+):
+    ada, bob, eve = person("ada"), person("bob"), person("eve")
+    read_wishes = recording.read_wishes
+
+    def late(ids):
+        answer = read_wishes(ids)
+        with Rival() as rival:
+            rival.do(lambda: [each.delete() for each in (bob, eve)])
+        return answer
+
+    gone = eve.pk
+    monkeypatch.setattr(recording, "read_wishes", late)
+    with transaction.atomic():
+        person("the cause")
+        made = notify("test.news", [bob.pk, ada.pk], cause="c1", actor=gone)
+    assert get_user_model().objects.filter(username="the cause").exists()
+    (record,) = Notification.objects.all()
+    assert ([record.pk], record.recipient_id, record.actor_id) == (made, ada.pk, None)
+    assert Job.objects.count() == 1

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+from django.db import transaction
 
 from hubqueue import officers
 from hubqueue.models import Job
@@ -18,6 +19,8 @@ from notifications.webhooks.ladder import WAITS, asked_wait, wait_after
 from notifications.webhooks.metrics import BACKLOG
 from notifications.webhooks.officers import enable, replay
 from notifications.webhooks.retention_handler import retain
+from tests.support.rival import Rival
+from tests.support.wait import until
 from tests.webhooks.conftest import happen, run, verified
 from tests.webhooks.endpoint import reply
 
@@ -222,6 +225,23 @@ def test_many_old_messages_are_removed_in_batches(endpoint, subscribed, later, m
     run_due_jobs(kinds=[retain])
     assert not WebhookMessage.objects.exists()
     assert not WebhookDelivery.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_replayed_at_this_moment_is_not_removed(endpoint, subscribed):
+    happen()
+    WebhookMessage.objects.update(
+        state="dead", reason="given_up", finished_at=datetime.now(UTC) - timedelta(days=31)
+    )
+    retain.enqueue()
+    with Rival() as rival:
+        with transaction.atomic():
+            replay(WebhookMessage.objects.get().pk, actor="olga", reason="mended")
+            removing = rival.start(lambda: run_due_jobs(kinds=[retain]))
+            until(lambda: removing.done() or rival.is_blocked(), message="the retention")
+        assert not removing.result(10).failures
+    run()
+    assert WebhookMessage.objects.get().state == "delivered"
 
 
 def test_what_ended_is_kept_for_a_while_and_what_waits_for_ever(endpoint, subscribed, later):
