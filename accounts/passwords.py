@@ -6,9 +6,8 @@ from django.views.decorators.debug import sensitive_variables
 
 from accounts import credentials
 from accounts.errors import LinkRefused
-from accounts.models import Credential, Invitation
+from accounts.models import Credential
 from accounts.signals import link_used
-from hubqueue.querysets import Now
 
 PURPOSES = (Credential.Purpose.RESET, Credential.Purpose.INVITATION)
 
@@ -34,8 +33,7 @@ def set_password(token: str, new: str) -> None:
         person.set_password(new)
         with transaction.atomic():
             credentials.spend(credential)
-            person.save(update_fields=["password"])  # ways_in tells the person
-            Invitation.objects.open().filter(person=person).update(accepted_at=Now())
+            person.save(update_fields=["password"])  # ways_in sees to the rest
     except LinkRefused as refused:
         link_used.send_robust(sender=None, purpose="password", outcome=refused.code)
         raise

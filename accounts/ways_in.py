@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models.signals import post_save
 
 from accounts import credentials, told_handlers
-from accounts.models import AddressChange, WayIn, WayInChange
+from accounts.models import AddressChange, Invitation, WayIn, WayInChange
 from hubqueue.querysets import Now
 
 
@@ -36,4 +36,5 @@ def _saved(*, instance: Any, created: bool, raw: bool = False, **_: Any) -> None
         credentials.open_credentials(instance.pk).update(spent_at=Now())
         # Whoever knew the old password may have wished for it: no link is to be minted for that any more.
         AddressChange.objects.filter(person=instance.pk).delete()
+        Invitation.objects.open().filter(person=instance.pk).update(accepted_at=Now())
         way_in_changed(instance, WayIn.PASSWORD)

@@ -233,3 +233,17 @@ def test_an_address_that_is_corrected_while_the_link_is_minted_gets_the_mail(smt
     assert smtp.recipients == ["right@example.org"]
     set_password(token_in(smtp.mails[0]), NEW)
     assert Invitation.objects.get(pk=made.pk).accepted_at is not None
+
+
+def test_a_password_that_an_officer_sets_ends_the_invitation(smtp):
+    """Else taking that password away would leave the way in by a forgotten one."""
+    made = invite("bo@example.org")
+    made.person.set_password(NEW)
+    made.person.save()
+    with pytest.raises(InvitationAccepted):
+        invite_again(made.pk)
+    made.person.set_unusable_password()
+    made.person.save()
+    forgot_password("bo@example.org", "")
+    run_due_jobs(kinds=["accounts.password_reset_request", "accounts.password_reset"])
+    assert smtp.mails == []
