@@ -1,83 +1,109 @@
-"""TLS to a vetted address: the certificate has to be the URL's host's, and trusted; no proxy is asked."""
+"""TLS to a pinned address: the certificate is checked against the URL's name, which SNI and Host carry too."""
 
+import datetime as dt
+import socket
 import ssl
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from outbound.errors import Unreachable
 from outbound.exchange import Limits, exchange
-from tests.support.certificates import certify
-from tests.support.mail import trusting
 
-LIMITS = Limits(timeout=2, deadline=4, size=100, private=True)
+LIMITS = Limits(timeout=5, deadline=5, size=1000, private=True)
 
 
-class Answering(BaseHTTPRequestHandler):
-    def do_POST(self):
-        self.server.hosts.append(self.headers["Host"])
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
-class Quiet(HTTPServer):
-    hosts: list[str]
-
-    def handle_error(self, *_):
-        """A client that does not trust us is what is tested."""
+def certificate(name, path):
+    """A certificate of ``name`` that signs itself, with its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    encoding = serialization.Encoding.PEM
+    plain = serialization.NoEncryption()
+    pem = key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, plain)
+    path.write_bytes(pem + made.public_bytes(encoding))
+    return path
 
 
 @pytest.fixture
-def certificate(tmp_path):
-    return certify(tmp_path)
+def server(tmp_path, monkeypatch):
+    """Serves as hook.example, which the machine trusts and resolves to loopback; remembers what it was asked for."""
+    asked = {}
 
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked["host"] = self.headers["Host"]
+            self.send_response(204)
+            self.end_headers()
 
-@pytest.fixture
-def server(certificate):
+        def log_message(self, *args):
+            pass
+
+    made = certificate("hook.example", tmp_path / "server.pem")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    made = Quiet(("127.0.0.1", 0), Answering)
-    made.hosts = []
-    made.socket = context.wrap_socket(made.socket, server_side=True)
-    serving = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
-    serving.start()
-    yield made
-    made.shutdown()
-    serving.join()
-    made.server_close()
+    context.load_cert_chain(made)
+    context.sni_callback = lambda sock, name, context: asked.update(sni=name)
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    server.handle_error = lambda *_: None
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    monkeypatch.setenv("SSL_CERT_FILE", str(made))
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", server.server_port))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    yield server.server_port, asked
+    server.shutdown()
+    server.server_close()
+    thread.join()
 
 
-def call(server, host):
-    url = f"https://{host}:{server.server_port}/"
-    return exchange("POST", url, body=b"x", headers={}, limits=LIMITS)
+def post(url):
+    return exchange("POST", url, body=b"{}", headers={}, limits=LIMITS)
 
 
-def test_a_trusted_certificate_of_the_host_is_taken_and_the_environments_proxy_is_not(
-    server, certificate, monkeypatch
-):
+def test_the_name_of_the_url_is_asked_for_and_checked(server):
+    port, asked = server
+    assert post(f"https://hook.example:{port}/").code == 204
+    assert asked == {"sni": "hook.example", "host": f"hook.example:{port}"}
+
+
+def test_a_certificate_of_another_name_is_refused(server):
+    port, asked = server
+    with pytest.raises(Unreachable) as refused:
+        post(f"https://other.example:{port}/")
+    assert "host" not in asked
+    assert "other.example" not in str(refused.value)
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(server, monkeypatch):
+    port, asked = server
+    monkeypatch.delenv("SSL_CERT_FILE")
+    with pytest.raises(Unreachable):
+        post(f"https://hook.example:{port}/")
+    assert "host" not in asked
+
+
+def test_no_proxy_of_the_environment_is_asked(server, monkeypatch):
+    port, asked = server
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    with trusting(certificate):
-        assert call(server, "localhost").code == 204
-    assert server.hosts == [f"localhost:{server.server_port}"]
-
-
-def test_a_certificate_that_nobody_vouches_for_is_refused(server):
-    with pytest.raises(Unreachable, match="SSLCertVerificationError"):
-        call(server, "localhost")
-    assert server.hosts == []
-
-
-def test_a_certificate_of_another_host_at_the_same_address_is_refused(
-    server, certificate, monkeypatch
-):
-    at = (2, 1, 6, "", ("127.0.0.1", server.server_port))
-    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: [at])
-    with trusting(certificate), pytest.raises(Unreachable, match="SSLCertVerificationError"):
-        call(server, "other.example")
-    assert server.hosts == []
+    assert post(f"https://hook.example:{port}/").code == 204
+    assert asked["host"] == f"hook.example:{port}"
