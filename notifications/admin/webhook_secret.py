@@ -88,7 +88,8 @@ class SecretPages(BoundedAdmin[WebhookSubscription]):
             action_flag=CHANGE,
             change_message=f"Rotate the secret: {reason}",
         )
-        return self.secret_page(request, row, secret, rotated=True)
+        row.refresh_from_db()
+        return self.secret_page(request, row, secret, rotated=bool(row.previous_secret))
 
     def _context(
         self, request: HttpRequest, row: WebhookSubscription, title: str

@@ -8,7 +8,7 @@ from django.db import router, transaction
 from hubqueue.ids import uuid7
 from hubqueue.models import Operation
 from hubqueue.querysets import Now, database_now
-from notifications.errors import WebhookVerbRefused
+from notifications.errors import SealBroken, WebhookVerbRefused
 from notifications.models import WebhookMessage, WebhookSubscription
 from notifications.webhooks.body import cloud_event
 from notifications.webhooks.conf import conf
@@ -17,7 +17,7 @@ from notifications.webhooks.events import PING
 from notifications.webhooks.messages import disable as switch_off
 from notifications.webhooks.messages import locked
 from notifications.webhooks.outcomes import Off
-from notifications.webhooks.sign import new_secret, sealed
+from notifications.webhooks.sign import new_secret, sealed, unsealed
 
 State = WebhookSubscription.State
 
@@ -26,8 +26,9 @@ State = WebhookSubscription.State
 def rotate(subscription_id: UUID, *, since: datetime, actor: str, reason: str) -> str:
     """Give the subscription a new secret, and answer it: nobody can ask for it again.
 
-    The old one signs beside it for ``WEBHOOKS_ROTATION_HOURS``. ``since`` is the ``rotated_at`` that the
-    officer saw: refused when it has changed, for a form that is sent twice would lose the old secret.
+    The old one signs beside it for ``WEBHOOKS_ROTATION_HOURS``, unless the key it was sealed with is lost.
+    ``since`` is the ``rotated_at`` that the officer saw: refused when it has changed, for a form that is sent
+    twice would lose the old secret.
     """
     subscription = _held(subscription_id)
     if subscription.rotated_at != since:
@@ -36,10 +37,11 @@ def rotate(subscription_id: UUID, *, since: datetime, actor: str, reason: str) -
         )
     secret = new_secret()
     now = _now()
+    old = _sealed_anew(subscription.secret)
     WebhookSubscription.objects.filter(pk=subscription.pk).update(
         secret=sealed(secret),
-        previous_secret=subscription.secret,
-        previous_until=now + conf().rotation,
+        previous_secret=old,
+        previous_until=now + conf().rotation if old else None,
         rotated_at=now,
     )
     _log("rotate", subscription, actor, reason)
@@ -120,6 +122,14 @@ def _held(subscription_id: UUID) -> WebhookSubscription:
     if subscription is None:
         raise WebhookVerbRefused("the subscription is gone; there is nothing to act on.")
     return subscription
+
+
+def _sealed_anew(kept: str) -> str:
+    """With the present key, so that the one before it can go; empty for what cannot be read."""
+    try:
+        return sealed(unsealed(kept))
+    except SealBroken:
+        return ""
 
 
 def _now() -> datetime:

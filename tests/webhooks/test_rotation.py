@@ -71,3 +71,21 @@ def test_a_message_waits_while_its_secret_cannot_be_read(endpoint, subscribed, s
     settings.SECRET_KEY_FALLBACKS = [old]
     later.to_next_attempt()
     assert verified(endpoint.received[0], subscribed.secret, offset=later.offset)
+
+
+def test_a_rotation_heals_a_subscription_whose_key_is_lost(endpoint, subscribed, settings, later):
+    settings.SECRET_KEY = "another key " * 5
+    happen()
+    new = turn(subscribed)
+    later.to_next_attempt()
+    assert verified(endpoint.received[0], new, offset=later.offset)
+
+
+def test_after_a_rotation_the_old_key_is_needed_no_more(endpoint, subscribed, settings):
+    old, settings.SECRET_KEY = settings.SECRET_KEY, "another key " * 5
+    settings.SECRET_KEY_FALLBACKS = [old]
+    new = turn(subscribed)
+    settings.SECRET_KEY_FALLBACKS = []
+    happen()
+    for secret in (subscribed.secret, new):
+        assert verified(endpoint.received[0], secret)
