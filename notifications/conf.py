@@ -9,6 +9,9 @@ from notifications.errors import NotificationError
 from notifications.mail_server import read_url
 from notifications.sender import read_sender
 
+# A mail is a handful of answers, and its job has five minutes: a worker that must be ended for it takes others along.
+LONGEST_TIMEOUT = 60.0
+
 
 @dataclass(frozen=True, slots=True)
 class Conf:
@@ -31,6 +34,11 @@ class Conf:
     def problems(self) -> list[str]:
         """What cannot be used, one sentence each."""
         found = mistyped(self) or [*_unreadable(self)]
+        if not found and not self.notifications_mail_timeout <= LONGEST_TIMEOUT:
+            found.append(
+                f"NOTIFICATIONS_MAIL_TIMEOUT must be at most {LONGEST_TIMEOUT:g} seconds"
+                f" (environment: MAIL_TIMEOUT), got {self.notifications_mail_timeout:g}."
+            )
         if not found and not is_absolute(self.notifications_base_url):
             found.append(
                 "NOTIFICATIONS_BASE_URL must be the http(s) address at which people reach this installation, such as"

@@ -18,6 +18,7 @@ from notifications.deliver_handler import deliver
 from notifications.models import Channel, Notification
 from notifications.signals import delivery_ended
 
+LONGEST_CAUSE = 150
 # The columns take their types from the table, and every row is one object of one parameter. The accounts are held:
 # one that is deleted meanwhile is passed over, and does not undo the cause.
 _INSERT = """
@@ -66,12 +67,12 @@ def record(notices: Sequence[Notice]) -> list[UUID]:
     """
     if not notices:
         return []
-    wishes = read_wishes(each.recipient for each in notices)
-    records = [
+    asked = [
         _record(notice, row_id)
         for notice, row_id in zip(notices, uuid7s(len(notices)), strict=True)
-        if notice.recipient in wishes.people
     ]
+    wishes = read_wishes(each.recipient_id for each in asked)
+    records = [each for each in asked if each.recipient_id in wishes.people]
     for each in records:
         refusal = decide(category(each.category), each, wishes)
         if refusal is not None:
@@ -84,17 +85,21 @@ def record(notices: Sequence[Notice]) -> list[UUID]:
 
 
 def _record(notice: Notice, row_id: UUID) -> Notification:
+    if len(notice.cause) > LONGEST_CAUSE:
+        said = f"cause: expected up to {LONGEST_CAUSE} characters, got {len(notice.cause)}"
+        raise ValueError(said)
     about = notice.subject
+    as_key = get_user_model()._meta.pk.to_python  # "7" is 7
     return Notification(
         id=row_id,
         tenant_id=notice.tenant,
-        recipient_id=notice.recipient,
+        recipient_id=as_key(notice.recipient),
         category=notice.category,
         channel=notice.channel,
         cause_id=notice.cause,
         subject_type="" if about is None else about._meta.label_lower,
         subject_id="" if about is None else str(about.pk),
-        actor_id=notice.actor,
+        actor_id=as_key(notice.actor),
     )
 
 
@@ -127,9 +132,8 @@ def _insert(records: Sequence[Notification]) -> set[UUID]:
     ]
     connection = connections[router.db_for_write(Notification)]
     people, quote = get_user_model()._meta, connection.ops.quote_name
-    assert people.pk is not None
-    assert people.pk.column is not None
-    insert = _INSERT.format(accounts=quote(people.db_table), key=quote(people.pk.column))
+    column = str(people.pk.column)
+    insert = _INSERT.format(accounts=quote(people.db_table), key=quote(column))
     with connection.cursor() as cursor:
         cursor.execute(insert, [json.dumps(rows)])
         return {row_id for (row_id,) in cursor.fetchall()}

@@ -23,9 +23,11 @@ class Sender:
 @lru_cache(maxsize=4)
 def read_sender(given: str) -> Sender:
     """The sender of ``name@example.org`` or ``Our name <name@example.org>``. Raises ``AddressUnsendable``."""
+    expected = "expected NOTIFICATIONS_FROM such as Our name <name@example.org>"
     name, address = parseaddr(given)
     if not address or not given.isprintable():
-        raise AddressUnsendable(
-            "expected NOTIFICATIONS_FROM such as Our name <name@example.org>, got no address."
-        )
-    return Sender(name, sendable(address))
+        raise AddressUnsendable(f"{expected}, got no address.")
+    try:
+        return Sender(name, sendable(address))
+    except AddressUnsendable:
+        raise AddressUnsendable(f"{expected}, got an address that cannot be used.") from None

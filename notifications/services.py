@@ -24,8 +24,8 @@ def notify(
     """Record one message of ``category`` to each recipient, and queue its delivery, in the open transaction.
 
     ``recipients`` and ``actor`` are accounts or their keys. ``cause`` names the change, in up to 150
-    characters: told again, it is recorded once. Answers the ids of the new records. Raises
-    ``CategoryUnknown``.
+    characters: told again, it is recorded once. Answers the ids of the new records; somebody
+    without an account is passed over. Raises ``CategoryUnknown``, and ``ValueError`` for a longer cause.
     """
     about = {"subject": subject, "actor": _key(actor), "tenant": tenant}
     return notify_many([Notice(category, _key(each), cause, **about) for each in recipients])

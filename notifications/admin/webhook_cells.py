@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 
 from hubqueue.admin import cells
 from notifications.models import WebhookDelivery, WebhookMessage, WebhookSubscription
+from notifications.webhooks.deliver_handler import has_job
 from notifications.webhooks.ladder import ATTEMPTS
 from notifications.webhooks.outcomes import SENTENCES, Outcome
 
@@ -45,6 +46,8 @@ def standing_of(subscription: WebhookSubscription, now: datetime) -> list[str]:
 
 def standing_of_message(message: WebhookMessage, now: datetime) -> list[str]:
     match message.state:
+        case WebhookMessage.State.PENDING if not has_job(message):
+            return ["No job is there any more that would send it: replay it."]
         case WebhookMessage.State.PENDING if message.next_attempt_at and message.attempts:
             when = cells.relative(message.next_attempt_at - now)
             return [f"Attempt {message.attempts} of {ATTEMPTS} failed; the next one is due {when}."]

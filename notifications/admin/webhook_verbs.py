@@ -4,6 +4,7 @@ from hubqueue.admin.ask import Verb
 from notifications.errors import NotificationError
 from notifications.models import WebhookMessage, WebhookSubscription
 from notifications.webhooks import officers
+from notifications.webhooks.deliver_handler import has_job
 
 TEST = Verb(
     "test",
@@ -53,4 +54,5 @@ def fitting(subscription: WebhookSubscription) -> list[Verb]:
 
 
 def fitting_message(message: WebhookMessage) -> list[Verb]:
-    return [REPLAY] if message.state == WebhookMessage.State.DEAD else []
+    lost = message.state == WebhookMessage.State.PENDING and not has_job(message)
+    return [REPLAY] if lost or message.state == WebhookMessage.State.DEAD else []

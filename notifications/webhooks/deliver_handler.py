@@ -5,6 +5,7 @@ from functools import partial
 from uuid import UUID
 
 from hubqueue.api import Backoff, Done, Item, JobContext, Result, Retry, handler
+from hubqueue.models import Job
 from notifications.errors import SealBroken
 from notifications.models import WebhookMessage
 from notifications.webhooks.begin import Flight, Full, begin
@@ -55,6 +56,12 @@ def give_up(job: JobContext) -> None:
         bury(message, Reason.GIVEN_UP)
 
 
+def has_job(message: WebhookMessage) -> bool:
+    """Whether an unfinished job is to send it. Right only while the caller holds the subscription's row."""
+    key = _key(message.pk, message.ladder, message.attempts + 1)
+    return Job.objects.unfinished_with_key(deliver.kind, key).exists()
+
+
 def first_attempt(
     message_id: UUID, *, tenant: str | None, ladder: int, run_at: datetime | None = None
 ) -> Item:
@@ -65,10 +72,14 @@ def first_attempt(
 def _attempt(
     message_id: UUID, ladder: int, attempt: int, *, tenant: str | None, run_at: datetime | None
 ) -> Item:
-    key = f"{message_id}:{ladder}:{attempt}"
+    key = _key(message_id, ladder, attempt)
     return deliver.using(tenant=tenant, dedupe_key=key, run_at=run_at).item(
         message_id=message_id, ladder=ladder, attempt=attempt
     )
+
+
+def _key(message_id: UUID, ladder: int, attempt: int) -> str:
+    return f"{message_id}:{ladder}:{attempt}"
 
 
 def _record(flight: Flight, ended: Ended, job: JobContext) -> None:

@@ -12,7 +12,7 @@ from notifications.errors import SealBroken, WebhookVerbRefused
 from notifications.models import WebhookMessage, WebhookSubscription
 from notifications.webhooks.body import cloud_event
 from notifications.webhooks.conf import conf
-from notifications.webhooks.deliver_handler import deliver, first_attempt
+from notifications.webhooks.deliver_handler import deliver, first_attempt, has_job
 from notifications.webhooks.events import PING
 from notifications.webhooks.messages import disable as switch_off
 from notifications.webhooks.messages import locked
@@ -92,17 +92,21 @@ def disable(subscription_id: UUID, *, actor: str, reason: str) -> None:
 
 @transaction.atomic
 def replay(message_id: UUID, *, actor: str, reason: str) -> None:
-    """Send a dead message again: the same id, the same bytes, a new ladder of attempts."""
-    message = WebhookMessage.objects.filter(pk=message_id).first()
-    if message is None:
+    """Send a dead message again, or one that lost its job: the same id, the same bytes, a new ladder of attempts."""
+    found = WebhookMessage.objects.filter(pk=message_id)
+    about = found.values_list("subscription", flat=True).first()
+    subscription = None if about is None else _held(about)
+    message = found.select_for_update(no_key=True).first()
+    if subscription is None or message is None:
         raise WebhookVerbRefused("the message is gone; there is nothing to replay.")
-    subscription = _held(message.subscription_id)
     if subscription.state == State.DISABLED and message.event_type != PING:
         raise WebhookVerbRefused("the subscription is disabled; enable it first.")
     ladder = message.ladder + 1
-    changed = WebhookMessage.objects.filter(
-        pk=message.pk, state=WebhookMessage.State.DEAD, ladder=message.ladder
-    ).update(
+    if message.state == WebhookMessage.State.DELIVERED or (
+        message.state == WebhookMessage.State.PENDING and has_job(message)
+    ):
+        raise WebhookVerbRefused("only a dead message is replayed; this one is not dead.")
+    found.update(
         state=WebhookMessage.State.PENDING,
         reason="",
         ladder=ladder,
@@ -111,8 +115,6 @@ def replay(message_id: UUID, *, actor: str, reason: str) -> None:
         next_attempt_at=Now(),
         finished_at=None,
     )
-    if not changed:
-        raise WebhookVerbRefused("only a dead message is replayed; this one is not dead.")
     deliver.enqueue_many([first_attempt(message.pk, tenant=message.tenant_id, ladder=ladder)])
     _log("replay", subscription, actor, reason, target=f"webhook message {message.pk}")
 

@@ -76,3 +76,10 @@ def test_production_is_warned_of_no_server_and_of_a_bare_password():
     assert ids(NOTIFICATIONS_MAIL_URL="") == {"notifications.W001"}
     assert ids(NOTIFICATIONS_MAIL_URL="smtp://u:p@mail.example") == {"notifications.W002"}
     assert ids(NOTIFICATIONS_MAIL_URL="smtp://u:p@mail.example?tls=starttls") == set()
+
+
+@pytest.mark.parametrize("seconds", [60.5, float("inf"), float("nan")])
+def test_a_timeout_that_outlasts_the_job_is_refused(seconds):
+    with override_settings(NOTIFICATIONS_MAIL_TIMEOUT=seconds):
+        (said,) = [each for each in run_checks() if "MAIL_TIMEOUT" in each.msg]
+    assert said.id == "notifications.E001"

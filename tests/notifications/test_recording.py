@@ -147,3 +147,19 @@ def test_an_account_that_is_deleted_while_it_is_told_undoes_neither_the_cause_no
     (record,) = Notification.objects.all()
     assert ([record.pk], record.recipient_id, record.actor_id) == (made, ada.pk, None)
     assert Job.objects.count() == 1
+
+
+def test_a_key_may_be_its_text_and_who_has_no_account_is_passed_over():
+    ada = person("ada")
+    (made,) = notify("test.news", [str(ada.pk), ada, ada.pk, 2**31 - 1], cause="c1")
+    record = Notification.objects.get()
+    assert (record.pk, record.recipient_id, record.state) == (made, ada.pk, State.PENDING)
+    notify("test.news", [ada], cause="c2", actor=str(ada.pk))
+    assert Notification.objects.get(cause_id="c2").reason == "own_doing"
+
+
+def test_a_cause_that_is_too_long_is_refused_before_it_spoils_the_transaction():
+    ada = person("ada")
+    with pytest.raises(ValueError, match="cause: expected up to 150 characters, got 151"):
+        notify("test.news", [ada], cause="c" * 151)
+    assert not Notification.objects.exists()

@@ -10,9 +10,12 @@ from hubqueue import officers
 from hubqueue.models import Job
 from hubqueue.states import Move
 from hubqueue.testing import run_due_jobs
+from notifications.admin.webhook_cells import standing_of_message
 from notifications.categories import category
+from notifications.errors import WebhookVerbRefused
 from notifications.models import Notification, WebhookDelivery, WebhookMessage
 from notifications.rendering import render
+from notifications.services import emit
 from notifications.webhooks import retention_handler
 from notifications.webhooks.backlog import publish_backlog, retry_backlog
 from notifications.webhooks.ladder import WAITS, asked_wait, wait_after
@@ -254,3 +257,18 @@ def test_what_ended_is_kept_for_a_while_and_what_waits_for_ever(endpoint, subscr
         run_due_jobs(kinds=[retain])
         assert WebhookMessage.objects.count() == left
     assert WebhookMessage.objects.get().state == "pending"
+
+
+def test_a_waiting_message_that_lost_its_job_is_replayed(endpoint, subscribed):
+    emit("test.happened", data={})
+    run_due_jobs(kinds=["webhooks.dispatch"])
+    message = WebhookMessage.objects.get()
+    with pytest.raises(WebhookVerbRefused, match="only a dead message"):
+        replay(message.pk, actor="olga", reason="too early")
+    Job.objects.all().delete()
+    assert "No job is there any more" in standing_of_message(message, datetime.now(UTC))[0]
+    replay(message.pk, actor="olga", reason="the queue was emptied by hand")
+    run()
+    assert endpoint.ids == [str(message.pk)]
+    message.refresh_from_db()
+    assert (message.state, message.ladder) == ("delivered", 2)
