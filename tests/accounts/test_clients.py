@@ -48,3 +48,10 @@ def test_the_check_names_what_is_wrong_with_the_settings(settings):
     settings.ACCOUNTS_LINK_MINUTES = 30
     (wrong,) = check_settings()
     assert "must hold networks such as 10.0.0.0/8" in wrong.msg
+
+
+def test_the_check_warns_of_limits_that_outlast_the_links_that_used_them_up(settings):
+    settings.ACCOUNTS_WINDOW_MINUTES = settings.ACCOUNTS_LINK_MINUTES = 20
+    assert check_settings() == []
+    settings.ACCOUNTS_LINK_MINUTES = 19
+    assert [each.id for each in check_settings()] == ["accounts.W002"]
