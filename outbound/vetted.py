@@ -53,6 +53,7 @@ def connect(connection: HTTPConnection, *, private: bool) -> socket.socket:
         except OSError:
             sock.close()
         else:
+            sock.settimeout(timeout)  # of what follows, each has the whole
             return sock
     raise NewConnectionError(connection, "no address answered")
 

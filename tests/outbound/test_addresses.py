@@ -8,6 +8,7 @@ from outbound.addresses import is_public
 from outbound.errors import AddressRefused, Unreachable, UrlRefused
 from outbound.exchange import Limits, exchange
 from outbound.urls import Target, target_of
+from outbound.vetted import connect, connection_to
 
 LIMITS = Limits(timeout=1, deadline=1, size=1000, private=False)
 
@@ -100,3 +101,15 @@ def test_a_name_with_many_addresses_has_the_time_of_one(monkeypatch):
     assert raised.value.late
     assert 1 <= len(dialled) <= 3
     assert all(0 < each <= LIMITS.timeout for each in dialled)
+
+
+def test_a_slow_resolver_takes_no_time_from_what_follows_the_connection(monkeypatch):
+    clock = iter((0.0, 0.9))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", server.getsockname())]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        monkeypatch.setattr("outbound.vetted.monotonic", lambda: next(clock))
+        connection = connection_to(target_of("http://slow.example/"), private=True)
+        connection.timeout = 1.0
+        with connect(connection, private=True) as sock:
+            assert sock.gettimeout() == 1.0
