@@ -1,6 +1,6 @@
 """Who asks, as far as limits are concerned."""
 
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from django.http import HttpRequest
 
@@ -24,9 +24,8 @@ def _is_trusted(peer: str) -> bool:
     trusted = conf().accounts_trusted_proxies
     if peer == "unix":
         return "unix" in trusted
-    try:
-        address = ip_address(peer)
-    except ValueError:
+    address = _read(peer)
+    if address is None:
         return False
     networks: list[IPv4Network | IPv6Network] = [
         ip_network(each) for each in trusted if each != "unix"
@@ -35,12 +34,16 @@ def _is_trusted(peer: str) -> bool:
 
 
 def _counted(peer: str) -> str:
+    address = _read(peer)
+    if isinstance(address, IPv6Address):
+        return str(ip_network((int(address), 64), strict=False))
+    return "" if address is None else str(address)
+
+
+def _read(peer: str) -> IPv4Address | IPv6Address | None:
+    """An IPv4 address as such, also where a socket for both kinds tells of it in the form of the other."""
     try:
         address = ip_address(peer)
     except ValueError:
-        return ""
-    if not isinstance(address, IPv6Address):
-        return str(address)
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(ip_network((int(address), 64), strict=False))
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
