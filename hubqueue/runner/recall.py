@@ -13,9 +13,10 @@ from hubqueue.states import State
 def recall(worker: UUID, known: Callable[[], Collection[UUID]], *, using: str) -> list[Owed]:
     """Hand back, unspent, every job that ``worker`` holds and does not know of. Answers what is owed still."""
     held = Job.objects.using(using).filter(state=State.RUNNING, claimed_by=worker)
+    # Asked before and after the rows are read: what ends in between is known of before, or owed after.
+    mine = set(known())
     rows = list(held)
-    # Asked after the rows were read: what was settled in between is still owed then, or no longer ours to take.
-    mine = known()
+    mine.update(known())
     strays = [job for job in rows if job.pk not in mine]
     outcomes = [pay(Owed(claimed_from(job), verdicts.hand_back(), using)) for job in strays]
     return [each for each in outcomes if isinstance(each, Owed)]
