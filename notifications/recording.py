@@ -19,28 +19,26 @@ from notifications.models import Channel, Notification
 from notifications.signals import delivery_ended
 
 LONGEST_CAUSE = 150
-# The columns take their types from the table, and every row is one object of one parameter. The accounts are held:
-# one that is deleted meanwhile is passed over, and does not undo the cause.
+# The columns take their types from the table, and every row is one object of one parameter. Then the accounts are
+# held, records first like the deletion of an account: the other order would be a deadlock with it.
 _INSERT = """
-WITH given AS MATERIALIZED (
-    SELECT * FROM jsonb_populate_recordset(NULL::notifications_notification, %s) WITH ORDINALITY
+WITH new AS (
+    INSERT INTO notifications_notification (
+        id, tenant_id, recipient_id, category, channel, state, reason, cause_id, subject_type, subject_id,
+        actor_id, attempts, created_at, finished_at)
+    SELECT id, tenant_id, recipient_id, category, channel, state, reason, cause_id, subject_type, subject_id,
+        actor_id, 0, hubqueue_now(), CASE WHEN state <> 'pending' THEN hubqueue_now() END
+    FROM jsonb_populate_recordset(NULL::notifications_notification, %s)
+    ON CONFLICT (tenant_id, cause_id, recipient_id, channel) DO NOTHING
+    RETURNING id, recipient_id, actor_id
 ), account AS MATERIALIZED (
     SELECT {key} AS id FROM {accounts}
-    WHERE {key} IN (SELECT recipient_id FROM given UNION SELECT actor_id FROM given)
+    WHERE {key} IN (SELECT recipient_id FROM new UNION SELECT actor_id FROM new)
     ORDER BY {key}
     FOR KEY SHARE
 )
-INSERT INTO notifications_notification (
-    id, tenant_id, recipient_id, category, channel, state, reason, cause_id, subject_type, subject_id,
-    actor_id, attempts, created_at, finished_at)
-SELECT id, tenant_id, recipient_id, category, channel, state, reason, cause_id, subject_type, subject_id,
-    CASE WHEN actor_id IN (SELECT id FROM account) THEN actor_id END, 0, hubqueue_now(),
-    CASE WHEN state <> 'pending' THEN hubqueue_now() END
-FROM given
-WHERE recipient_id IN (SELECT id FROM account)
-ORDER BY ordinality
-ON CONFLICT (tenant_id, cause_id, recipient_id, channel) DO NOTHING
-RETURNING id
+SELECT id, recipient_id IN (SELECT id FROM account), actor_id IS NULL OR actor_id IN (SELECT id FROM account)
+FROM new
 """
 
 
@@ -136,7 +134,19 @@ def _insert(records: Sequence[Notification]) -> set[UUID]:
     insert = _INSERT.format(accounts=quote(people.db_table), key=quote(column))
     with connection.cursor() as cursor:
         cursor.execute(insert, [json.dumps(rows)])
-        return {row_id for (row_id,) in cursor.fetchall()}
+        new = cursor.fetchall()
+    return _without_the_deleted(new)
+
+
+def _without_the_deleted(new: list[tuple[UUID, bool, bool]]) -> set[UUID]:
+    """An account that was deleted since it was read is not told, and undoes neither the cause nor what others get."""
+    stray = [row_id for row_id, recipient, _ in new if not recipient]
+    orphaned = [row_id for row_id, recipient, actor in new if recipient and not actor]
+    if stray:
+        Notification.objects.filter(pk__in=stray).delete()
+    if orphaned:
+        Notification.objects.filter(pk__in=orphaned).update(actor=None)
+    return {row_id for row_id, *_ in new}.difference(stray)
 
 
 def _plain(key: Any) -> Any:

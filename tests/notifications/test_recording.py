@@ -163,3 +163,18 @@ def test_a_cause_that_is_too_long_is_refused_before_it_spoils_the_transaction():
     with pytest.raises(ValueError, match="cause: expected up to 150 characters, got 151"):
         notify("test.news", [ada], cause="c" * 151)
     assert not Notification.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_repeated_cause_while_its_account_is_deleted_is_no_deadlock():
+    ada = person("ada")
+    notify("test.news", [ada], cause="c1")
+    with Rival() as deleting, Rival() as telling:
+        deleting.begin()
+        deleting.do(lambda: Notification.objects.filter(recipient=ada).delete())
+        told = telling.start(lambda: notify("test.news", [ada.pk], cause="c1"))
+        telling.until_blocked()
+        deleting.do(lambda: get_user_model().objects.filter(pk=ada.pk).delete())
+        deleting.commit()
+        assert told.result(10) == []
+    assert not Notification.objects.exists()
