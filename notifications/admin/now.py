@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
 from django.urls import reverse
 
+from hubqueue.admin.overviews import Overview, add
 from hubqueue.admin.readonly import MOST_COUNTED, bounded_count
 from hubqueue.models import Pause
 from hubqueue.querysets import database_now
@@ -29,6 +31,14 @@ class Tile:
     word: str
     address: str
     alarm: bool = False
+
+
+def now() -> dict[str, Any]:
+    """What the block of mail shows."""
+    return {"tiles": tiles(), "pauses": pauses()}
+
+
+add(Overview("admin/notifications/now.html", now, "notifications.view_notification"))
 
 
 def tiles() -> list[Tile]:

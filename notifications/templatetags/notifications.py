@@ -1,10 +1,10 @@
-"""The block about mail on the admin's first page and above the list of messages."""
+"""The block about mail above the list of messages."""
 
 from typing import Any
 
 from django import template
 
-from notifications.admin.now import pauses, tiles
+from notifications.admin.now import now
 
 register = template.Library()
 
@@ -12,4 +12,4 @@ register = template.Library()
 @register.inclusion_tag("admin/notifications/now.html")
 def mail_now() -> dict[str, Any]:
     """Counts per state with links, and what holds mail up."""
-    return {"tiles": tiles(), "pauses": pauses()}
+    return now()

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.lifecycle.owed import Owed
