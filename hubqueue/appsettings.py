@@ -1,9 +1,9 @@
 """Settings of an application above the queue, read once into a frozen, validated object."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import Field, fields
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -13,6 +13,8 @@ from django.core.signals import setting_changed
 class Conf(Protocol):
     """A frozen dataclass: each field is the Django setting of the name in upper case, with its default."""
 
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
     def problems(self) -> list[str]: ...
 
 
@@ -21,7 +23,7 @@ C = TypeVar("C", bound=Conf)
 
 def read(shape: type[C]) -> C:
     """The settings as they stand, good or not."""
-    names = {each.name: each.name.upper() for each in fields(shape)}  # type: ignore[arg-type]
+    names = {each.name: each.name.upper() for each in fields(shape)}
     given = {f: getattr(settings, name) for f, name in names.items() if hasattr(settings, name)}
     return shape(**given)
 
@@ -39,7 +41,7 @@ def reader(shape: type[C]) -> Callable[[], C]:
             raise ImproperlyConfigured(" ".join(problems))
         return found
 
-    names = {each.name for each in fields(shape)}  # type: ignore[arg-type]
+    names = {each.name for each in fields(shape)}
 
     def forget(*, setting: str, **_: object) -> None:
         if setting.lower() in names:

@@ -17,9 +17,7 @@ class Kept:
     """Free connections, the last used first, so that those beyond the need fall idle and are closed."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._free: list[tuple[float, Connection]] = []
-        self._sweeping = False
+        self._begin()
 
     def take(self, server: Server) -> Connection | None:
         """A free connection to this server, or None."""
@@ -50,7 +48,12 @@ class Kept:
 
     def forget_all(self) -> None:
         """After a fork they are the parent's: not a word into them."""
-        self.__init__()  # type: ignore[misc]
+        self._begin()
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._free: list[tuple[float, Connection]] = []
+        self._sweeping = False
 
     def _sweep_later(self) -> None:
         self._sweeping = True
