@@ -50,10 +50,9 @@ def test_a_case_gives_the_figures_that_its_cell_shows(hubqueue: System, name: st
 
 
 def enough_for(name: str) -> Options:
-    """Two processes must both get a job, and one claims many quick ones at once."""
-    if not name.endswith("2"):
-        return TINY
-    return replace(TINY, jobs=8_000 if "grouped" in name else 2_000)
+    """Two processes must both get a job, also where the second starts a second after the first."""
+    of_a_second = {"drain2": 20_000, "effect2": 2_000, "effect-grouped2": 8_000}
+    return replace(TINY, jobs=of_a_second.get(name, TINY.jobs))
 
 
 @pytest.mark.parametrize("label", CASES["floor"].variants)

@@ -21,7 +21,7 @@ class Far:
         self.site.ready()
         # From here on a fault meets workers at work, not their start.
         self.site.load.goes_on(40)
-        self.pids = self.site.trees[0].pids()
+        self.pids = self.site.trees[0].lasting()
 
     def close(self) -> None:
         self.site.close()

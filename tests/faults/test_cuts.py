@@ -30,7 +30,7 @@ def test_connections_are_cut_at_their_commit(far: Far, when: When) -> None:
     seen = far.site.load.seen_failure
     cut(far, COMMIT, when, CUTS)
     far.site.check(explained=LOST)
-    assert far.site.trees[0].pids() == far.pids
+    assert far.site.trees[0].lasting() == far.pids
     lost = far.site.hub.rows(
         "SELECT job.kind FROM hubqueue_failure AS failure JOIN hubqueue_job AS job ON job.id = failure.job_id"
         " WHERE failure.id > %s AND failure.code = 'connection_lost'",
@@ -47,7 +47,7 @@ def test_connections_are_cut_at_their_commit(far: Far, when: When) -> None:
 def test_connections_are_cut_at_a_statement(far: Far, words: str, when: When) -> None:
     cut(far, words, when, 10)
     far.site.check(explained=LOST)
-    assert far.site.trees[0].pids() == far.pids
+    assert far.site.trees[0].lasting() == far.pids
 
 
 @pytest.mark.parametrize("words", ["hubqueue_claim", "hubqueue_settle", COMMIT])
@@ -61,4 +61,4 @@ def test_a_statement_is_on_its_way_when_its_client_has_long_connected_again(
         far.proxy.release()
         until(lambda: far.proxy.sprung["late"] - before == 2, message="the late statements")  # noqa: B023
     far.site.check(explained=LOST, within=20)
-    assert far.site.trees[0].pids() == far.pids
+    assert far.site.trees[0].lasting() == far.pids

@@ -36,7 +36,7 @@ def test_a_slow_network_slows_the_work_and_nothing_else(far: Far) -> None:
     far.site.load.goes_on(20)
     far.proxy.delay(0)
     far.site.check()
-    assert far.site.trees[0].pids() == far.pids
+    assert far.site.trees[0].lasting() == far.pids
 
 
 def test_connections_that_are_cut_and_refused_for_longer_than_the_lease(far: Far) -> None:
@@ -46,7 +46,7 @@ def test_connections_that_are_cut_and_refused_for_longer_than_the_lease(far: Far
     seconds_pass(far, 4)
     far.proxy.refuse(False)
     far.site.check(explained=LOST)
-    assert far.site.trees[0].pids() == far.pids
+    assert far.site.trees[0].lasting() == far.pids
 
 
 def test_a_freeze_within_the_lease_costs_nothing(far: Far) -> None:
@@ -56,7 +56,7 @@ def test_a_freeze_within_the_lease_costs_nothing(far: Far) -> None:
         far.proxy.thaw()
         far.site.load.goes_on(20)
     far.site.check()
-    assert far.site.trees[0].pids() == far.pids
+    assert far.site.trees[0].lasting() == far.pids
 
 
 def test_a_freeze_past_the_lease_spends_no_attempt(far: Far) -> None:
@@ -66,7 +66,7 @@ def test_a_freeze_past_the_lease_spends_no_attempt(far: Far) -> None:
     far.proxy.thaw()
     far.site.load.goes_on(20)
     far.site.check(explained=LOST)
-    assert far.site.trees[0].pids() == far.pids
+    assert far.site.trees[0].lasting() == far.pids
 
 
 def test_what_is_frozen_past_its_lease_runs_elsewhere_and_changes_nothing_later(far: Far) -> None:

@@ -69,6 +69,12 @@ class WorkerTree:
         """The whole tree, the supervisor first."""
         return family(self.pid)
 
+    def lasting(self) -> list[int]:
+        """The same without the solos, which end when no suspect is left."""
+        before, pids, after = self.children(), self.pids(), self.children()
+        solos = {child.pid for child in [*before, *after] if child.solo}
+        return [pid for pid in pids if pid not in solos]
+
     def freeze(self) -> list[int]:
         """SIGSTOP everybody, the supervisor first so that it starts nobody; answers who was stopped."""
         stopped: list[int] = []
