@@ -45,27 +45,31 @@ def record() -> None:
     notify(TRIAL.name, ACCOUNTS.values_list("pk", flat=True), cause="bench")
 
 
-def one_by_one() -> None:
-    """The same messages, each over a connection of its own, as Django's ``send_mail`` does."""
+def one_by_one(kept: bool) -> None:
+    """The same messages without the queue, as Django's ``send_mail`` does: each over a connection of its own, or
+    all over one that is ``kept``, which is what keeping it can win at most."""
     server = read_url(conf().notifications_mail_url)
     assert isinstance(server, Server)
+    backend = EmailBackend(
+        host=server.host,
+        port=server.port,
+        username=server.user,
+        password=server.password,
+        use_tls=server.tls == "starttls",
+        timeout=30,
+    )
+    if kept:
+        backend.open()
     for person in ACCOUNTS.iterator():
         subject = TRIAL.describe(Notification(recipient=person, category=TRIAL.name))
         assert subject is not None
         text = render(TRIAL, subject, language=language_of(person))
-        backend = EmailBackend(
-            host=server.host,
-            port=server.port,
-            username=server.user,
-            password=server.password,
-            use_tls=server.tls == "starttls",
-            timeout=30,
-        )
         message = EmailMultiAlternatives(
             text.subject, text.text, conf().notifications_from, [person.email], connection=backend
         )
         message.attach_alternative(text.html, "text/html")
         message.send()
+    backend.close()
 
 
 def main() -> None:

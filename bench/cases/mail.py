@@ -17,7 +17,7 @@ from bench.system import System
 from tests.support.certificates import certify
 
 MESSAGES = 1_000
-SHOWN = "{ratio:.1f}x ({rate:,.0f} of {alone:,.0f})"
+SHOWN = "{ratio:.1f}x ({rate:,.0f} of {alone:,.0f}; bare and kept {kept:,.0f})"
 UNSENT = "SELECT count(*) FROM notifications_notification WHERE state <> 'sent'"
 LAST = "SELECT extract(epoch FROM max(finished_at)) FROM notifications_notification"
 
@@ -47,17 +47,22 @@ def _compared(system: System, options: Options, log: Path) -> Figures:
     count = options.jobs or MESSAGES
     _ask(system, "setup", count=count)
     system.reset()
-    _ask(system, "one_by_one")
-    moments = _moments(log, count)
-    alone = (count - 1) / (moments[-1] - moments[0])
-    log.write_text("")
+    alone, kept = _bare(system, log, count, kept=False), _bare(system, log, count, kept=True)
     _ask(system, "record")
     system.start(2, options.concurrency)
     system.await_none(UNSENT, options.patience, "every message to be sent")
     row = system.db.execute(LAST).fetchone()
     assert row is not None
     rate = (count - 1) / (float(row[0]) - _moments(log, count)[0])
-    return {"rate": rate, "alone": alone, "ratio": rate / alone}
+    return {"rate": rate, "alone": alone, "kept": kept, "ratio": rate / alone}
+
+
+def _bare(system: System, log: Path, count: int, *, kept: bool) -> float:
+    """Mails/s of one process without the queue, over a connection each or over one that is kept."""
+    _ask(system, "one_by_one", kept=kept)
+    moments = _moments(log, count)
+    log.write_text("")
+    return (count - 1) / (moments[-1] - moments[0])
 
 
 def _moments(log: Path, count: int) -> list[float]:
