@@ -30,6 +30,7 @@ INSTALLED_APPS = [
     "hubqueue",
     "notifications",
     "accounts",
+    "backups",
     "leads",
 ]
 
