@@ -1,0 +1,12 @@
+"""What the tests of backups may ask for."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.backups.directory import Directory
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Directory:
+    return Directory(tmp_path / "target")
