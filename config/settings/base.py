@@ -104,6 +104,8 @@ WEBHOOKS_IN_FLIGHT = env.int("WEBHOOKS_IN_FLIGHT", default=2)
 # Whose word about who the client is counts; nobody else's header is read.
 ACCOUNTS_TRUSTED_PROXIES = tuple(env.list("ACCOUNTS_TRUSTED_PROXIES", default=[]))
 
+BACKUPS_KEYS = env.str("BACKUPS_KEYS", default="")
+
 # Constraints in raw SQL are for the database to check; forms need not know them.
 SILENCED_SYSTEM_CHECKS = ["models.W045"]
 
