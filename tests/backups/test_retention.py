@@ -192,6 +192,13 @@ def test_a_pin_of_a_person_outlasts_the_thirty_days():
     assert stays["old"] == ["pinned until 2027-07-01 14:00+02:00"]
 
 
+def test_a_pin_of_a_person_does_not_shorten_the_thirty_days():
+    pinned = archive("p", NOW, trigger=Trigger.MANUAL, pinned_until=NOW + timedelta(days=1))
+    in_a_week = NOW + timedelta(days=7)
+    stays, _ = decided([pinned, archive("last", in_a_week)], NOTHING, now=in_a_week)
+    assert stays["p"] == ["pinned until 2027-02-04 12:00+00:00"]
+
+
 def test_a_clock_that_was_ahead_once_costs_no_good_archive():
     # A run of a day when the clock said 2036 must not take the one place from all that come after it.
     archives = [
@@ -217,10 +224,13 @@ def test_an_archive_that_cannot_be_restored_displaces_none_that_can():
         archive("circle 2", at(2026, 6, 6), parent="circle 1"),
         archive("on tenant", at(2026, 6, 7), parent="tenant"),
         archive("tenant", at(2026, 6, 7), scope="t7"),
+        archive("on attic", at(2026, 6, 8), parent="attic"),
+        archive("attic", at(2026, 6, 7), target="attic"),
+        archive("out of its time", at(2026, 6, 9), parent="nowhere"),
     ]
     stays, gone = decided(archives, Plan(1, 0, 0, 0, 0, 1))
     assert stays["good"] == ["last 1 of 1"]
-    assert gone == ["on unsound", "orphan", "circle 1", "circle 2"]
+    assert gone == ["on unsound", "orphan", "circle 1", "circle 2", "on tenant", "on attic"]
 
 
 def test_an_archive_whose_parent_is_out_of_sight_goes_no_earlier_than_it_would_have():

@@ -187,7 +187,9 @@ def test_what_has_expired_even_in_part_makes_nothing_new_expire(archives, plan, 
 
 @many
 @given(**cases, another=lists(most=1))
-def test_a_bad_archive_costs_none_and_a_good_one_only_older_ones_or_those_of_the_floor(archives, plan, zone, now, another):
+def test_a_bad_archive_costs_none_and_a_good_one_only_older_ones_or_those_of_the_floor(
+    archives, plan, zone, now, another
+):
     assume(another)
     (new,) = (
         Archive(
