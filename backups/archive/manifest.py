@@ -85,12 +85,15 @@ class Member(Part, frozen=True, kw_only=True):
 
 
 class About(Part, frozen=True, kw_only=True):
-    """What is known of an archive before its first row. ``schema`` holds the applied migrations of each app."""
+    """What is known of an archive before its first row.
+
+    ``schema`` holds the migrations of each app, in the order in which they were applied.
+    """
 
     format: int = FORMAT
     archive: UUID
     product: Product
-    schema: dict[str, tuple[str, ...]]
+    schema: dict[str, list[str]]
     scope: str
     mode: Mode
     started: Aware
@@ -160,7 +163,7 @@ def parsed(raw: bytes) -> Manifest:
     """Read ``manifest.json``. Raises ``FormatUnknown`` before all else, or ``ManifestUnreadable``."""
     try:
         found = msgspec.json.decode(raw, type=_Any).format
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ManifestUnreadable("manifest.json does not say which format it has.") from None
     if found != FORMAT:
         raise FormatUnknown(
@@ -168,7 +171,7 @@ def parsed(raw: bytes) -> Manifest:
         )
     try:
         manifest = msgspec.json.decode(raw, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         raise ManifestUnreadable(f"manifest.json cannot be read: {wrong}.") from None
     if manifest.encryption and manifest.encryption.algorithm != ALGORITHM:
         raise FormatUnknown("The archive is encrypted in a way that this version does not know.")

@@ -10,7 +10,7 @@ MANIFEST = "manifest.json"
 CHECKSUMS = "checksums.txt"  # written last: with it, the archive is complete
 
 SCOPE = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
-LABEL = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*")
+LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_]*\.[A-Za-z][A-Za-z0-9_]*")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
@@ -66,7 +66,9 @@ class ArchiveName:
 def rows_path(label: str) -> str:
     """Where the rows of the model ``app.model`` are, below the archive. Raises ``ValueError``."""
     if not LABEL.fullmatch(label):
-        raise ValueError(f"A model must be named app.model in lower case, got {label!r}.")
+        raise ValueError(
+            f"A model must be named app.model, in letters, digits and '_', got {label!r}."
+        )
     return f"data/{label}.jsonl.zst"
 
 

@@ -80,7 +80,8 @@ def open_archive(
         raise NotEncrypted(f"The archive {name} is not encrypted, and here it must be.")
     keys = unlocked(manifest, raw, ring)
     if schema is not None:
-        refuse_ahead(manifest.schema, schema)
+        apps = {label.partition(".")[0] for label in manifest.counts}
+        refuse_ahead(manifest.schema, schema, apps=apps)
     _refuse_incomplete(manifest, sizes(store, name))
     return Archive(store, name, manifest, keys)
 

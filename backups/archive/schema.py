@@ -2,36 +2,35 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from django.apps import apps
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.recorder import MigrationRecorder
 
 from backups.errors import SchemaAhead
 
 Schema = Mapping[str, Sequence[str]]
 
 
-def applied(connection: BaseDatabaseWrapper) -> dict[str, tuple[str, ...]]:
-    """The migrations that a database has, by app that is installed: what a manifest records. One query."""
-    recorded = MigrationRecorder(connection).applied_migrations()
-    return _by_app(each for each in recorded if each[0] in apps.app_configs)
-
-
-def known() -> dict[str, tuple[str, ...]]:
+def known() -> dict[str, list[str]]:
     """The migrations that the code here has, by app, with those that others replace. Asks no database."""
     loader = MigrationLoader(None)
     replaced = {each for one in loader.disk_migrations.values() for each in one.replaces}
-    return _by_app({*loader.disk_migrations, *replaced})
+    found: dict[str, list[str]] = {}
+    for app, name in sorted({*loader.disk_migrations, *replaced}):
+        found.setdefault(app, []).append(name)
+    return found
 
 
-def refuse_ahead(archived: Schema, here: Schema) -> None:
-    """Raise ``SchemaAhead`` when the archive knows a migration that is not here."""
-    ahead = sorted(
+def refuse_ahead(archived: Schema, here: Schema, *, apps: Iterable[str]) -> None:
+    """Raise ``SchemaAhead`` when the archive was written by newer code than is here.
+
+    ``archived`` holds the migrations of each app in the order in which they were applied, ``apps`` those that have
+    rows in the archive. What was applied before a migration that is known is history (squashed, and deleted
+    since), not news; an app that is not here and has no rows does not matter.
+    """
+    ahead = [
         f"{app}.{name}"
-        for app, names in archived.items()
-        for name in set(names) - set(here.get(app, ()))
-    )
+        for app in sorted(archived.keys() & {*here, *apps})
+        for name in _news(archived[app], {*here.get(app, ())})
+    ]
     if ahead:
         more = f" and {len(ahead) - 3} more" if len(ahead) > 3 else ""
         raise SchemaAhead(
@@ -40,8 +39,6 @@ def refuse_ahead(archived: Schema, here: Schema) -> None:
         )
 
 
-def _by_app(migrations: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
-    for app, name in sorted(migrations):
-        found.setdefault(app, []).append(name)
-    return {app: tuple(names) for app, names in found.items()}
+def _news(applied: Sequence[str], here: set[str]) -> Sequence[str]:
+    last = max((place for place, name in enumerate(applied) if name in here), default=-1)
+    return applied[last + 1 :]

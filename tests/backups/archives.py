@@ -31,7 +31,7 @@ def about(**changes: Any) -> About:
     told: dict[str, Any] = {
         "archive": uuid7(),
         "product": Product(name="hubqueue", version="0.1.0"),
-        "schema": {"leads": ("0001_initial",)},
+        "schema": {"leads": ["0001_initial"]},
         "scope": "installation",
         "mode": Mode.FULL,
         "started": STARTED,
