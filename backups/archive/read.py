@@ -7,7 +7,7 @@ from backups.archive.keys import ArchiveKeys, KeyRing
 from backups.archive.manifest import Manifest, Member, parsed, unlocked
 from backups.archive.measure import Measure
 from backups.archive.members import compare_stored, content, examine, stream
-from backups.archive.names import CHECKSUMS, MANIFEST, media_path, rows_path
+from backups.archive.names import CHECKSUMS, MANIFEST, ArchiveName, media_path, rows_path
 from backups.archive.schema import Schema, refuse_ahead
 from backups.errors import (
     ArchiveMissing,
@@ -92,6 +92,10 @@ def read_manifest(store: Store, name: str) -> tuple[Manifest, bytes]:
     Raises ``ArchiveMissing``, ``ArchiveUnfinished``, ``FormatUnknown``, ``ManifestUnreadable``,
     ``ManifestAltered``, ``TargetError``.
     """
+    if ArchiveName.parse(name) is None:
+        raise ArchiveMissing(
+            "An archive is named hubqueue-backup-<scope>-<start>-<mode>, got another name."
+        )
     sums = _file(store, name, CHECKSUMS)
     if sums is None:
         if next(store.list(f"{name}/"), None) is None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.backups.directory import Directory
+from tests.backups.archive.directory import Directory
 
 
 @pytest.fixture

@@ -27,7 +27,8 @@ from backups.errors import (
     MemberMissing,
     SizeDiffers,
 )
-from tests.backups.archives import (
+from tests.backups.archive.directory import Directory
+from tests.backups.archive.made import (
     KEY,
     MEDIA,
     RING,
@@ -40,7 +41,6 @@ from tests.backups.archives import (
     read,
     write,
 )
-from tests.backups.directory import Directory
 from tests.conftest import CHECKOUT
 
 KEYS = pytest.mark.parametrize("key", [KEY, None], ids=["encrypted", "plain"])
@@ -277,14 +277,21 @@ def test_what_is_not_in_an_archive_is_refused(store: Directory) -> None:
         archive.records("leads.other")
 
 
+@pytest.mark.parametrize("name", ["", "..", "../x", "installation", "/"])
+def test_a_name_that_is_no_archives_is_not_asked_for(store: Directory, name: str) -> None:
+    with pytest.raises(ArchiveMissing, match="got another name"):
+        open_archive(store, name, RING)
+    assert store.asked == []
+
+
 MEASURE = """
 import sys
 from hashlib import sha256
 from pathlib import Path
 from backups.archive.write import ArchiveWriter
 from backups.archive.read import open_archive
-from tests.backups.archives import KEY, RING, about
-from tests.backups.directory import Directory
+from tests.backups.archive.made import KEY, RING, about
+from tests.backups.archive.directory import Directory
 
 def peak():
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) // 1024

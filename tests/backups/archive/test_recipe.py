@@ -9,8 +9,8 @@ import pytest
 from cryptography.exceptions import InvalidTag
 
 from backups.archive.packing import zstd
-from tests.backups.archives import KEY, write
-from tests.backups.directory import Directory
+from tests.backups.archive.directory import Directory
+from tests.backups.archive.made import KEY, write
 from tests.conftest import CHECKOUT
 from tests.docs.blocks import blocks
 

@@ -33,8 +33,8 @@ from backups.errors import (
     SchemaAhead,
 )
 from hubqueue.ids import uuid7
-from tests.backups.archives import KEY, MEDIA, RING, about, expected, read, write
-from tests.backups.directory import Directory
+from tests.backups.archive.directory import Directory
+from tests.backups.archive.made import KEY, MEDIA, RING, about, expected, read, write
 
 BOTH = pytest.mark.parametrize("key", [KEY, None], ids=["encrypted", "plain"])
 EVENTS, LEADS = "data/leads.event.jsonl.zst", "data/leads.lead.jsonl.zst"

@@ -11,8 +11,8 @@ from backups.archive.listing import State, archives
 from backups.archive.names import ArchiveName, Mode, digest_of, label_of, media_path, rows_path
 from backups.archive.write import ArchiveWriter
 from backups.errors import ManifestUnreadable
-from tests.backups.archives import KEY, about, fill, write
-from tests.backups.directory import Directory
+from tests.backups.archive.directory import Directory
+from tests.backups.archive.made import KEY, about, fill, write
 
 
 def test_complete_unfinished_and_foreign_are_told_apart(store: Directory) -> None:
