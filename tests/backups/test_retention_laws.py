@@ -77,8 +77,8 @@ cases = {
     "zone": st.sampled_from(ZONES),
     "now": st.one_of(st.just(at(2028, 6, 1)), instants),
 }
-many = settings(max_examples=150, deadline=None)
-some = settings(max_examples=60, deadline=None)
+many = settings(max_examples=100, deadline=None)
+some = settings(max_examples=40, deadline=None)
 
 
 def planned(archives, plan, zone, now):
@@ -119,7 +119,7 @@ def test_years_of_archives_are_kept_as_the_rule_says(zone):
     chance = Random(f"{zone}")
     start = datetime(2023, 12, 20, tzinfo=UTC)
     archives = []
-    for n in range(300):
+    for n in range(200):
         start += timedelta(minutes=chance.choice([0, 7, 720, 1380, 1440, 1500, 10_080, 40_320]))
         newest = archives[-1].id if archives else None
         archives.append(
