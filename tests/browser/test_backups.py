@@ -16,7 +16,7 @@ from backups.retention.picture import picture as draw
 from backups.retention.plan import Plan
 from backups.retention.rule import decide
 from config.urls import urlpatterns as of_the_project
-from tests.backups.made import BERLIN, NOW, archive
+from tests.backups.retention.made import BERLIN, NOW, archive
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
 

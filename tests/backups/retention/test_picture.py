@@ -10,7 +10,7 @@ from backups.retention.archives import State
 from backups.retention.picture import picture
 from backups.retention.plan import Plan
 from backups.retention.rule import decide
-from tests.backups.made import BERLIN, NOW, archive
+from tests.backups.retention.made import BERLIN, NOW, archive
 
 
 def drawn(archives, plan, now=NOW):

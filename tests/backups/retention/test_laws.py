@@ -12,8 +12,8 @@ from backups.retention.archives import Archive, State, Trigger
 from backups.retention.plan import Plan
 from backups.retention.reasons import Rule
 from backups.retention.rule import decide, expiring
-from tests.backups.made import BERLIN, archive, at, decided
-from tests.backups.reference import verdicts
+from tests.backups.retention.made import BERLIN, archive, at, decided
+from tests.backups.retention.reference import verdicts
 
 ZONES = [
     UTC,

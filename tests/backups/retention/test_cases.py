@@ -10,7 +10,7 @@ import pytest
 
 from backups.retention.archives import Archive, State, Trigger
 from backups.retention.plan import Plan
-from tests.backups.made import BERLIN, NOW, archive, at, decided
+from tests.backups.retention.made import BERLIN, NOW, archive, at, decided
 from tests.conftest import CHECKOUT
 
 NOTHING = Plan(0, 0, 0, 0, 0, 1)
