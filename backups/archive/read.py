@@ -39,15 +39,15 @@ class Archive:
         self._members = {each.path: each for each in manifest.members}
         self._sound: set[str] = set()
 
-    def records(self, label: str) -> Iterator[bytes]:
-        """The rows of the model ``app.model``, a line each without its end, in the order they were written.
+    def rows(self, label: str) -> Iterator[bytes]:
+        """The rows of the model ``app.model`` as they were written: lines, in pieces that are cut anywhere.
 
         Raises ``MemberMissing`` for a model that is not in the archive, ``MemberDamaged``, ``TargetError``.
         """
-        return _split(self._content(rows_path(label)))
+        return self._content(rows_path(label))
 
     def media(self, sha256: str) -> Iterator[bytes]:
-        """A content by its digest, in pieces. Raises as ``records`` does."""
+        """A content by its digest, in pieces. Raises as ``rows`` does."""
         return self._content(media_path(sha256))
 
     def _content(self, path: str) -> Iterator[bytes]:
@@ -147,14 +147,3 @@ def _refuse_incomplete(manifest: Manifest, there: Mapping[str, int]) -> None:
             raise MemberDamaged(
                 f"{member.path} has {there[member.path]} bytes at the target, {member.bytes} were written."
             )
-
-
-def _split(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    rest: list[bytes] = []
-    for piece in pieces:
-        first, *more = piece.split(b"\n")
-        rest.append(first)
-        if more:
-            yield b"".join(rest)
-            yield from more[:-1]
-            rest = [more[-1]]

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Self
 
 from backups.errors import ObjectMissing
 from backups.targets.store import Store, Stored
@@ -58,3 +59,9 @@ class Directory(Store):
 
     def close(self) -> None:
         pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

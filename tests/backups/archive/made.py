@@ -12,6 +12,7 @@ from backups.archive.manifest import About, Manifest, Parent, Period, Product, S
 from backups.archive.names import Mode
 from backups.archive.read import open_archive
 from backups.archive.write import ArchiveWriter
+from backups.data.lines import lines
 from backups.targets.store import Store
 from hubqueue.ids import uuid7
 
@@ -70,8 +71,8 @@ def fill(
     rows: dict[str, list[bytes]] = ROWS,
     media: dict[str, bytes] = MEDIA,
 ) -> None:
-    for label, lines in rows.items():
-        writer.add_rows(label, lines)
+    for label, written in rows.items():
+        writer.add_rows(label, written)
     for digest, content in media.items():
         writer.add_media(digest, partial(pieces, content))
 
@@ -84,7 +85,7 @@ def read(store: Store, name: str, ring: KeyRing = RING) -> dict[str, Any]:
     """Everything that is in an archive."""
     archive = open_archive(store, name, ring)
     found: dict[str, Any] = {
-        label: list(archive.records(label)) for label in archive.manifest.counts
+        label: list(lines(archive.rows(label))) for label in archive.manifest.counts
     }
     for member in archive.manifest.members:
         if member.records is None:
@@ -97,5 +98,7 @@ def expected(
     rows: dict[str, list[bytes]] = ROWS, media: dict[str, bytes] = MEDIA
 ) -> dict[str, Any]:
     """What ``read`` finds in an archive of these."""
-    told: dict[str, Any] = {label: [each[:-1] for each in lines] for label, lines in rows.items()}
+    told: dict[str, Any] = {
+        label: [each[:-1] for each in written] for label, written in rows.items()
+    }
     return told | media

@@ -65,13 +65,13 @@ def test_the_layout_is_the_one_that_is_promised(store: Directory) -> None:
 
 
 @KEYS
-@pytest.mark.parametrize("length", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 5_000_000])
+@pytest.mark.parametrize("length", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 1_000_000])
 def test_members_of_every_size_come_back(
     store: Directory, key: MasterKey | None, length: int
 ) -> None:
     noise = Random(length).randbytes(length)
     media = {sha256(noise).hexdigest(): noise}
-    rows = {"leads.lead": [noise.hex().encode() + b"\n"] * 2}
+    rows = {"leads.lead": [b'"%s"\n' % noise.hex().encode()] * 2}
     name = str(write(store, key, rows=rows, media=media).name)
     assert read(store, name) == expected(rows, media)
     assert verify(store, name, RING).sound
@@ -151,8 +151,8 @@ def test_a_run_that_ends_anywhere_leaves_nothing_that_counts(
             return super().put(name, cut())
 
     told = about()
-    writer = ArchiveWriter(Dying(store.root), told, KEY)
-    with pytest.raises(OSError, match="the machine is gone"):
+    with pytest.raises(OSError, match="the machine is gone"), Dying(store.root) as dying:
+        writer = ArchiveWriter(dying, told, KEY)
         fill(writer)
         writer.finish()
     name = str(told.name)
@@ -230,11 +230,12 @@ def test_a_target_that_stores_less_than_was_sent_is_noticed(store: Directory) ->
                 file.truncate(7)
             return 7
 
-    writer = ArchiveWriter(Losing(store.root), about(), KEY)
-    with pytest.raises(
-        SizeDiffers, match="reports 7 bytes for data/leads.lead.jsonl.zst, of"
-    ) as refused:
-        writer.add_rows("leads.lead", ROWS["leads.lead"])
+    with Losing(store.root) as losing:
+        writer = ArchiveWriter(losing, about(), KEY)
+        with pytest.raises(
+            SizeDiffers, match="reports 7 bytes for data/leads.lead.jsonl.zst, of"
+        ) as refused:
+            writer.add_rows("leads.lead", ROWS["leads.lead"])
     assert refused.value.passing
     assert list(store.list()) == []
 
@@ -274,7 +275,7 @@ def test_an_incremental_archive_names_its_parent(store: Directory) -> None:
 def test_what_is_not_in_an_archive_is_refused(store: Directory) -> None:
     archive = open_archive(store, str(write(store).name), RING)
     with pytest.raises(MemberMissing, match="holds no data/leads.other.jsonl.zst"):
-        archive.records("leads.other")
+        archive.rows("leads.other")
 
 
 @pytest.mark.parametrize("name", ["", "..", "../x", "installation", "/"])
@@ -311,7 +312,7 @@ def round_trip(store, megabytes):
     manifest = writer.finish()
     archive = open_archive(store, str(told.name), RING)
     assert sum(map(len, archive.media(digest.hexdigest()))) == megabytes * 1024**2
-    assert sum(map(len, archive.records("leads.lead"))) == 2 * megabytes * 1024**2
+    assert sum(map(len, archive.rows("leads.lead"))) == 2 * megabytes * 1024**2 + 16 * megabytes
 
 store = Directory(Path(sys.argv[1]))
 round_trip(store, 2)

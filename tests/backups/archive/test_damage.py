@@ -20,6 +20,7 @@ from backups.archive.read import open_archive
 from backups.archive.schema import known, refuse_ahead
 from backups.archive.sealed import CHUNK, MAGIC, SALT, TAG, opened, sealed
 from backups.archive.verify import Progress, verify
+from backups.data.lines import lines
 from backups.errors import (
     ArchiveError,
     FormatUnknown,
@@ -50,7 +51,7 @@ def refusal(store: Directory, name: str, ring: KeyRing = RING) -> ArchiveError:
     content = expected()
     for label in archive.manifest.counts:
         try:
-            assert list(archive.records(label)) == content[label]
+            assert list(lines(archive.rows(label))) == content[label]
         except ArchiveError as refused:
             refusals.append(refused)
     for digest in MEDIA:
@@ -293,7 +294,7 @@ def test_a_count_that_was_edited_with_care_is_refused_by_the_rows(store: Directo
 
     rewrite(store, name, more)
     with pytest.raises(MemberDamaged, match="holds 30 records, 31 were written"):
-        open_archive(store, name, RING).records("leads.lead")
+        open_archive(store, name, RING).rows("leads.lead")
 
 
 def test_a_path_that_leads_out_of_the_archive_is_refused(store: Directory) -> None:
@@ -385,7 +386,8 @@ def sound_archives() -> Iterator[None]:
     with ExitStack() as stack:
         for encrypted in (True, False):
             root = Path(stack.enter_context(TemporaryDirectory()))
-            name = str(write(Directory(root), KEY if encrypted else None).name)
+            with Directory(root) as store:
+                name = str(write(store, KEY if encrypted else None).name)
             ARCHIVES[encrypted] = root, name
         yield
 
@@ -402,12 +404,12 @@ def test_random_damage_is_never_handed_out(encrypted: bool, draw: st.DataObject)
         for _ in range(draw.draw(st.integers(1, 3))):
             damage(draw, files)
         after = {each: each.read_bytes() for each in files if each.exists()}
-        store = Directory(root)
-        if before == after:  # exchanged twice
-            assert read(store, name) == expected()
-            return
-        assert str(refusal(store, name))
-        assert not verify(store, name, RING).sound
+        with Directory(root) as store:
+            if before == after:  # exchanged twice
+                assert read(store, name) == expected()
+                return
+            assert str(refusal(store, name))
+            assert not verify(store, name, RING).sound
 
 
 def damage(draw: st.DataObject, files: list[Path]) -> None:
