@@ -6,7 +6,6 @@ from hashlib import sha256
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from backups.data.lines import lines
 from backups.data.tables import Table
 from backups.data.text_form import lines_query
 
@@ -45,10 +44,10 @@ def of_tables(
     return {table.label: of_table(connection, table, tenant) for table in tables}
 
 
-def of_lines(blocks: Iterable[bytes]) -> Checksum:
-    """The same of exported lines, wherever they were kept; the blocks may be cut anywhere."""
+def of_lines(given: Iterable[bytes]) -> Checksum:
+    """The same of lines that were kept, without their line feeds: as an archive's ``records`` hands them out."""
     rows = first = second = 0
-    for line in lines(blocks):
+    for line in given:
         digest = sha256(line).digest()
         rows += 1
         first += int.from_bytes(digest[:8], "big", signed=True)

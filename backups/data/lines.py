@@ -1,4 +1,4 @@
-"""Lines out of blocks that were cut anywhere, as targets and decompressors hand them out."""
+"""Lines out of blocks that were cut anywhere, as an export, targets and decompressors hand them out."""
 
 from collections.abc import Iterable, Iterator
 

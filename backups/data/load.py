@@ -8,7 +8,6 @@ from django.db import Error
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.pq import TransactionStatus
 
-from backups.data.lines import lines
 from backups.data.tables import Table
 from backups.data.text_form import SETTINGS
 from backups.errors import BackupError
@@ -35,8 +34,8 @@ def load(
 
     Within a transaction that the caller holds open and commits, so that all of it is there or nothing; to its end
     nobody else writes to these tables. References are checked at the end, so that circles load, as long as their
-    constraints can be deferred, which those that Django makes can. Each source is read once, when its turn has come;
-    its blocks may be cut anywhere. Triggers of the database do run. What ``migrate`` put into tables that are
+    constraints can be deferred, which those that Django makes can. Each source is read once, when its turn has come:
+    whole lines, as an archive's ``records`` hands them out and ``lines`` makes them of blocks. Triggers of the database do run. What ``migrate`` put into tables that are
     ``made_by_migrate`` is taken away first: caches of it, as that of content types, are the caller's to clear.
     Raises ``LoadRefused``, which quotes no row.
     """
@@ -44,7 +43,7 @@ def load(
     tables = [table for table, _ in sources]
     _prepare(connection, tables)
     _refuse_rows(connection, tables)
-    loaded = {table.label: copy_in(connection, table, lines(given)) for table, given in sources}
+    loaded = {table.label: copy_in(connection, table, given) for table, given in sources}
     for table in tables:
         set_sequences(connection, table)
     _check_references(connection)

@@ -12,6 +12,7 @@ from django.db import connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from backups.data.export import Export
+from backups.data.lines import lines
 from backups.data.load import load
 from backups.data.snapshot import snapshot
 from backups.data.spec import discover
@@ -45,7 +46,7 @@ class Pair:
 
     def load(self, exported: Any) -> dict[str, int]:
         with transaction.atomic(using="copy"):
-            return load(self.copy, exported)
+            return load(self.copy, [(table, lines(blocks)) for table, blocks in exported])
 
     def empty(self) -> None:
         names = ", ".join(f'"{each.name}"' for each in self.tables)
