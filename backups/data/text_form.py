@@ -1,7 +1,7 @@
 """One row as one line: a JSON object of PostgreSQL's own text forms, made by the server.
 
 Each value is a string in the form that the type's output function writes and its input function reads back exactly,
-whatever the type: ``{"id":"7","price":"1.50","at":"2026-01-01 00:00:00+00","note":null}``. NULL is ``null``.
+whatever the type: ``{"id" : "7", "price" : "1.50", "note" : null}``. NULL is ``null``.
 """
 
 from collections.abc import Iterator
@@ -47,40 +47,43 @@ def lines_query(
 
     Its ``line`` is the text that is exported and that checksums are of. Raises ``TableRefused``.
     """
-    columns = ", ".join(_expressions(connection, table))
     named = connection.ops.quote_name(table.name)
+    with connection.cursor() as cursor:
+        names = ", ".join(_literal(cursor, column) for column in table.columns)
+        texts = ", ".join(_expressions(connection, cursor, table))
+    # Not row_to_json(): it looks up the type of every column for every row.
+    line = f"json_object(ARRAY[{names}], ARRAY[{texts}])::text"
     where, params = _condition(connection, table, tenant)
     if params is not None:
-        columns = columns.replace("%", "%%")
-    inner = f"SELECT {columns} FROM {named}{where}"
-    return f"SELECT row_to_json(one)::text AS line FROM ({inner}) AS one", params
+        line = line.replace("%", "%%")
+    return f"SELECT {line} AS line FROM {named}{where}", params
 
 
-def _expressions(connection: BaseDatabaseWrapper, table: Table) -> Iterator[str]:
+def _expressions(connection: BaseDatabaseWrapper, cursor: Any, table: Table) -> Iterator[str]:
     quote = connection.ops.quote_name
-    with connection.cursor() as cursor:
-        cursor.execute(COLUMNS, [quote(table.name)])
-        odd_cast = dict(cursor.fetchall())
-        for column in table.columns:
-            if column not in odd_cast:
-                raise TableRefused(
-                    f"{table.label} has no column {column} in the database: migrate."
-                )
-            name = quote(column)
-            if column in table.declared.redact:
-                yield f"{_redacted(cursor, name, table.declared.redact[column])} AS {name}"
-            elif odd_cast[column]:
-                yield f"CASE WHEN {name} IS NOT NULL THEN format('%s', {name}) END AS {name}"
-            else:
-                yield f"{name}::text AS {name}"
+    cursor.execute(COLUMNS, [quote(table.name)])
+    odd_cast = dict(cursor.fetchall())
+    for column in table.columns:
+        if column not in odd_cast:
+            raise TableRefused(f"{table.label} has no column {column} in the database: migrate.")
+        name = quote(column)
+        if column in table.declared.redact:
+            yield _redacted(cursor, name, table.declared.redact[column])
+        elif odd_cast[column]:
+            yield f"CASE WHEN {name} IS NOT NULL THEN format('%s', {name}) END"
+        else:
+            yield f"{name}::text"
 
 
 def _redacted(cursor: Any, name: str, instead: str | None) -> str:
     """What was NULL stays so."""
     if instead is None:
         return "NULL::text"
-    literal = sql.Literal(instead).as_string(cursor.connection)
-    return f"CASE WHEN {name} IS NOT NULL THEN {literal}::text END"
+    return f"CASE WHEN {name} IS NOT NULL THEN {_literal(cursor, instead)} END"
+
+
+def _literal(cursor: Any, text: str) -> str:
+    return f"{sql.Literal(text).as_string(cursor.connection)}::text"
 
 
 def _condition(
