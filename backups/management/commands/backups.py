@@ -1,32 +1,149 @@
-"""``manage.py backups VERB ...``: the keys of archives, on a terminal."""
+"""``manage.py backups VERB ...``: keys, and the archives in a directory, on a terminal.
+
+Exit codes: 0 all is well, 1 something was refused or is not sound, 2 the command line is wrong.
+"""
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand
+import msgspec
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError
 
-from backups.archive.keys import MasterKey
+from backups.archive import told
+from backups.archive.keys import KeyRing, MasterKey
+from backups.archive.listing import State, archives
+from backups.archive.read import read_manifest
+from backups.archive.verify import Progress, verify
+from backups.conf import conf
+from backups.errors import BackupError
+from backups.targets.directory import ReadOnlyDirectory
 
 KEYGEN = "Make a master key, for BACKUPS_KEYS."
+LIST = "What is in a directory: complete archives, unfinished ones, and what is not ours."
+INSPECT = "What an archive says of itself. Needs no key."
+VERIFY = "Read archives, every byte, and say what is wrong with them."
+KEEP = (
+    "Put it first in BACKUPS_KEYS, leave the older ones there, and keep a copy elsewhere:"
+    " without its key, nobody opens an archive."
+)
+
+Options = dict[str, Any]
 
 
 class Command(BaseCommand):
-    help = "Master keys of archives."
+    help = "Master keys, and the archives in a directory."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-        keygen = verbs.add_parser("keygen", help=KEYGEN, description=KEYGEN)
-        keygen.add_argument("--json", action="store_true", dest="as_json", help="for programs")
+        _add_json(verbs.add_parser("keygen", help=KEYGEN, description=KEYGEN))
+        _add_directory(verbs.add_parser("list", help=LIST, description=LIST))
+        inspect = verbs.add_parser("inspect", help=INSPECT, description=INSPECT)
+        inspect.add_argument("archive", metavar="ARCHIVE", help="its directory, as list shows it")
+        _add_directory(inspect)
+        sound = verbs.add_parser("verify", help=VERIFY, description=VERIFY)
+        sound.add_argument(
+            "archives", nargs="*", metavar="ARCHIVE", help="none: every complete one"
+        )
+        sound.add_argument(
+            "--encrypted", action="store_true", help="an archive that is not encrypted is not sound"
+        )
+        _add_directory(sound)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        verbs: dict[str, Callable[[Options], None]] = {
+            "keygen": self._keygen,
+            "list": self._list,
+            "inspect": self._inspect,
+            "verify": self._verify,
+        }
+        try:
+            verbs[options["verb"]](options)
+        except BackupError as refused:
+            if options["as_json"]:
+                self._write_json({"error": {"code": refused.code, "text": str(refused)}})
+            raise CommandError(f"{refused.code}: {refused}") from None
+
+    def _keygen(self, options: Options) -> None:
         key = MasterKey.new()
         if options["as_json"]:
-            self.stdout.write(json.dumps({"id": key.id, "key": key.text}, indent=2))
+            self._write_json({"id": key.id, "key": key.text})
             return
         self.stdout.write(key.text)
-        self.stderr.write(
-            "Put it first in BACKUPS_KEYS, leave the older ones there, and keep a copy elsewhere:"
-            " without its key, nobody opens an archive."
-        )
+        self.stderr.write(KEEP, str)
+
+    def _list(self, options: Options) -> None:
+        with ReadOnlyDirectory(Path(options["directory"])) as store:
+            found = list(archives(store))
+        if options["as_json"]:
+            self._write_json([told.found_json(each) for each in found])
+        else:
+            self._write_lines(map(told.found_line, found))
+
+    def _inspect(self, options: Options) -> None:
+        with ReadOnlyDirectory(Path(options["directory"])) as store:
+            manifest, _ = read_manifest(store, options["archive"])
+        if options["as_json"]:
+            self._write_json(msgspec.to_builtins(manifest))
+        else:
+            self._write_lines(told.manifest_lines(manifest))
+
+    def _verify(self, options: Options) -> None:
+        ring, reports = _keys(), []
+        with ReadOnlyDirectory(Path(options["directory"])) as store:
+            complete = (each.name for each in archives(store) if each.state is State.COMPLETE)
+            for name in options["archives"] or list(complete):
+                show, encrypted = self._progress(name), options["encrypted"]
+                reports.append(verify(store, name, ring, encrypted=encrypted, progress=show))
+                if not options["as_json"]:
+                    self._write_lines(told.report_lines(reports[-1]))
+        if options["as_json"]:
+            self._write_json(list(map(told.report_json, reports)))
+        if not reports:
+            raise CommandError("There is no complete archive in the directory.")
+        if unsound := sum(1 for each in reports if not each.sound):
+            raise CommandError(f"Not sound: {unsound} of {len(reports)}.")
+
+    def _write_lines(self, lines: Iterator[str]) -> None:
+        for line in lines:
+            self.stdout.write(line)
+
+    def _write_json(self, value: object) -> None:
+        self.stdout.write(json.dumps(value, indent=2))
+
+    def _progress(self, name: str) -> Callable[[Progress], None]:
+        """A line that changes, on a terminal; silence elsewhere."""
+        if not self.stderr.isatty():
+            return lambda _: None
+
+        def show(at: Progress) -> None:
+            end = "\n" if at.members == at.of_members else ""
+            self.stderr.write(f"\r{told.progress_line(name, at)}", str, ending=end)
+            self.stderr.flush()
+
+        return show
+
+
+def _add_json(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", dest="as_json", help="for programs")
+
+
+def _add_directory(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--directory",
+        metavar="PATH",
+        required=True,
+        help="where archives are; no database is asked",
+    )
+    _add_json(parser)
+
+
+def _keys() -> KeyRing:
+    try:
+        return conf().keys
+    except ImproperlyConfigured as unusable:
+        raise CommandError(str(unusable)) from None
