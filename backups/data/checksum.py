@@ -45,7 +45,7 @@ def of_tables(
 
 
 def of_lines(given: Iterable[bytes]) -> Checksum:
-    """The same of lines that were kept, without their line feeds: as an archive's ``records`` hands them out."""
+    """The same of lines that were kept, without their line feeds: as ``lines`` makes them of blocks."""
     rows = first = second = 0
     for line in given:
         digest = sha256(line).digest()

@@ -35,7 +35,7 @@ def load(
     Within a transaction that the caller holds open and commits, so that all of it is there or nothing; to its end
     nobody else writes to these tables. References are checked at the end, so that circles load, as long as their
     constraints can be deferred, which those that Django makes can. Each source is read once, when its turn has come:
-    whole lines, as an archive's ``records`` hands them out and ``lines`` makes them of blocks. Triggers of the
+    whole lines, as ``lines`` makes them of blocks. Triggers of the
     database do run. What ``migrate`` put into tables that are ``made_by_migrate`` is taken away first: caches of
     it, as that of content types, are the caller's to clear.
     Raises ``LoadRefused``, which quotes no row.
