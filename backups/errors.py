@@ -140,3 +140,45 @@ class KeyWrong(ArchiveError):
     """BACKUPS_KEYS holds another key under the id that an archive names."""
 
     code = "backups.key_wrong"
+
+
+class NameRefused(TargetError):
+    """This is no name of an object: it was not asked for."""
+
+    code = "backups.name_refused"
+
+
+class ObjectThere(TargetError):
+    """There is an object of this name already."""
+
+    code = "backups.object_there"
+
+
+class ConfigRefused(TargetError):
+    """The configuration of a target cannot be used."""
+
+    code = "backups.config_refused"
+
+
+class KindUnknown(TargetError):
+    """There is no such kind of target."""
+
+    code = "backups.kind_unknown"
+
+
+class KindWithoutAdapter(TargetError):
+    """The kind is known, and nothing here speaks it."""
+
+    code = "backups.kind_without_adapter"
+
+
+class PackageMissing(TargetError):
+    """What the kind needs is not installed."""
+
+    code = "backups.package_missing"
+
+
+class CredentialSealed(TargetError):
+    """The credential does not open with a key that this installation has."""
+
+    code = "backups.credential_sealed"
