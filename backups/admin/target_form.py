@@ -13,8 +13,9 @@ from backups.targets.credential import has_credential
 class TargetForm(forms.ModelForm[BackupTarget]):
     """What an officer decides, checked in words."""
 
-    credential = forms.CharField(
+    new_credential = forms.CharField(
         required=False,
+        label="Credential",
         strip=False,
         max_length=20_000,
         widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
@@ -41,15 +42,14 @@ class TargetForm(forms.ModelForm[BackupTarget]):
         if kind in BackupTarget.Kind.values and "config" in cleaned:
             if wrong := problems(kind, cleaned["config"]):
                 self.add_error("config", [ValidationError(each) for each in wrong])
-            elif self._goes_elsewhere(cleaned["config"]) and not cleaned.get("credential"):
+            elif self._goes_elsewhere(cleaned["config"]) and not cleaned.get("new_credential"):
                 self.add_error(
-                    "credential",
+                    "new_credential",
                     "The target is another one now: enter its credential. The one that is kept is for the old.",
                 )
-        newly = self.instance.encryption != BackupTarget.Encryption.NONE or not self.instance.plain_by
-        if cleaned.get("encryption") == BackupTarget.Encryption.NONE and newly:
-            if not cleaned.get("plain_accepted"):
-                self.add_error("plain_accepted", "Without this, archives are encrypted.")
+        plain = cleaned.get("encryption") == BackupTarget.Encryption.NONE
+        if plain and not self.instance.plain_by and not cleaned.get("plain_accepted"):
+            self.add_error("plain_accepted", "Without this, archives are encrypted.")
         return cleaned
 
     def _goes_elsewhere(self, config: dict[str, Any]) -> bool:

@@ -43,7 +43,6 @@ class BackupTargetAdmin(BoundedAdmin[BackupTarget]):
     ordering = ["name"]
     sortable_by = ()
     actions = None
-    fields = ["name", "kind", "config", "credential", "encryption", "plain_accepted", "enabled"]
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view(self.test_view)
@@ -51,6 +50,10 @@ class BackupTargetAdmin(BoundedAdmin[BackupTarget]):
             path("<uuid:row_id>/test/now/", view, name="backups_backuptarget_test"),
             *super().get_urls(),
         ]
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        about = ["name", "kind", "config", "new_credential"]
+        return [*about, "encryption", "plain_accepted", "enabled"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         """The credential is sealed for the kind."""
@@ -73,7 +76,7 @@ class BackupTargetAdmin(BoundedAdmin[BackupTarget]):
             )
         else:
             obj.save(force_insert=True)
-        if secret := form.cleaned_data.get("credential"):
+        if secret := form.cleaned_data.get("new_credential"):
             keep_credential(obj, secret)
         if obj.encryption == BackupTarget.Encryption.NONE:
             self.message_user(request, NOT_ENCRYPTED, messages.WARNING)

@@ -204,5 +204,9 @@ def _error(number: int, refused: type[TargetError]) -> TargetError:
     if number in REFUSED:
         return refused("the directory for backups does not allow this")
     if number in LINK:
-        return TargetRefused("a symbolic link or a file is in the place of a directory or an object")
-    return TargetUnreachable(f"the directory for backups failed ({errno.errorcode.get(number, number)})")
+        return TargetRefused(
+            "a symbolic link or a file is in the place of a directory or an object"
+        )
+    return TargetUnreachable(
+        f"the directory for backups failed ({errno.errorcode.get(number, number)})"
+    )

@@ -60,7 +60,7 @@ class S3Target(OpenTarget):
                 virtual_hosted_style_request=False,
                 disable_bulk_delete=True,
                 # Not from the environment of this process.
-                credential_provider=lambda: {
+                credential_provider=lambda: {  # type: ignore[arg-type,unused-ignore]
                     "access_key_id": config.access_key,
                     "secret_access_key": secret,
                     "token": None,

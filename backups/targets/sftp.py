@@ -196,7 +196,9 @@ class SftpTarget(OpenTarget):
         except OSError as raised:
             if raised.errno is not None or "upported" not in str(raised):
                 raise
-            self._sftp.rename(old, new)  # a server of the plain protocol refuses when `new` is there
+            self._sftp.rename(
+                old, new
+            )  # a server of the plain protocol refuses when `new` is there
 
     def _forget(self, temporary: str) -> None:
         """Delete what is not finished, over a new connection if the old one is gone."""
@@ -278,4 +280,5 @@ def _error(raised: OSError, refused: type[TargetError]) -> TargetError:
         return refused("the server does not allow this")
     if words.startswith("socket is closed") or raised.errno is not None:
         return TargetUnreachable("the server did not answer, or was cut off")
-    return refused("the server did not do this, and said no more") if refused is ObjectKept else TargetError("the server did not do this, and said no more")
+    said = "the server did not do this, and said no more"
+    return refused(said) if refused is ObjectKept else TargetError(said)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import unquote, urlsplit
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from urllib3.exceptions import HTTPError
 
@@ -151,14 +151,14 @@ class WebdavTarget(OpenTarget):
         try:
             with _mapped():
                 # Element by element; expat itself refuses entities that multiply.
-                for _, each in ElementTree.iterparse(response):  # noqa: S314
+                for _, each in ET.iterparse(response):  # noqa: S314
                     if each.tag == f"{DAV}response":
                         found.append(_entry(each))
                         each.clear()
         except TargetError:
             self.close()
             raise
-        except (ElementTree.ParseError, ValueError):
+        except (ET.ParseError, ValueError):
             self.close()
             raise TargetUnreachable("the server's list cannot be read") from None
         return found
@@ -238,7 +238,7 @@ def _flow(pieces: Iterable[bytes], raised: list[BaseException]) -> Iterator[byte
         raise
 
 
-def _entry(each: ElementTree.Element) -> tuple[str, bool, int]:
+def _entry(each: ET.Element) -> tuple[str, bool, int]:
     href = unquote(urlsplit(each.findtext(f"{DAV}href") or "").path).rstrip("/")
     directory = each.find(f".//{DAV}resourcetype/{DAV}collection") is not None
     return href, directory, int(each.findtext(f".//{DAV}getcontentlength") or 0)

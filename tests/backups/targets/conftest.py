@@ -10,6 +10,7 @@ import pytest
 from backups.targets import local, s3, sftp, webdav
 from backups.targets.config import config_of
 from backups.targets.open_target import OpenTarget
+from tests.backups.targets.plenty import fill
 from tests.backups.targets.servers import SECRET, USER, serving
 from tests.support.certificates import certify
 
@@ -31,6 +32,16 @@ class Place:
     def open(self) -> OpenTarget:
         config = config_of(self.kind, self.config)
         return ADAPTERS[self.kind].opened(config, self.secret, self.timeout, str(self.root.parent))
+
+    def beside(self, root: str) -> "Place":
+        """The same with another root."""
+        moved = {
+            "local": {"path": root},
+            "s3": {"bucket": root},
+            "sftp": {"path": root},
+            "webdav": {"url": f"https://127.0.0.1:{self.port}/{root}"},
+        }
+        return replace(self, config=self.config | moved[self.kind])
 
     def at(self, port: int) -> "Place":
         """The same through another port."""
@@ -78,6 +89,7 @@ def place(request, places, tmp_path_factory):
     served = tmp_path_factory.mktemp(kind)
     root = served / {"s3": "bucket"}.get(kind, "store")
     root.mkdir()
+    fill(served)
     if kind == "local":
         yield places.place(kind, 0, root)
         return

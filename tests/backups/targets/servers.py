@@ -22,13 +22,17 @@ def rclone() -> str:
 @contextmanager
 def serving(protocol: str, root: Path, *options: str) -> Iterator[int]:
     """The port of a server that knows one user."""
-    login = ["--auth-key", f"{USER},{SECRET}"] if protocol == "s3" else ["--user", USER, "--pass", SECRET]
+    login = (
+        ["--auth-key", f"{USER},{SECRET}"]
+        if protocol == "s3"
+        else ["--user", USER, "--pass", SECRET]
+    )
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = subprocess.Popen(
         [rclone(), "serve", protocol, str(root), "--addr", f"127.0.0.1:{port}", *login,
-         "--config", "", "--dir-cache-time", "0s", *options],
+         "--config", "", *options],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:

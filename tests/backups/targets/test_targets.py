@@ -43,12 +43,20 @@ def boss(client):
 
 
 def target(kind="local", config=None, **more):
-    return BackupTarget.objects.create(name=more.pop("name", kind), kind=kind, config=config or {}, **more)  # fmt: skip
+    return BackupTarget.objects.create(
+        name=more.pop("name", kind), kind=kind, config=config or {}, **more
+    )
 
 
 def form(**changes):
-    return {"name": "Store", "kind": "s3", "config": '{"bucket": "bucket", "access_key": "AKIA"}',
-            "credential": SECRET, "encryption": "client", "enabled": "on"} | changes  # fmt: skip
+    return {
+        "name": "Store",
+        "kind": "s3",
+        "config": '{"bucket": "bucket", "access_key": "AKIA"}',
+        "new_credential": SECRET,
+        "encryption": "client",
+        "enabled": "on",
+    } | changes
 
 
 def page(name, *args):
@@ -88,7 +96,11 @@ def test_no_query_for_targets_selects_the_credential(boss):
         one.refresh_from_db()
         boss.get(page("changelist"))
         boss.get(page("change", one.pk))
-    read = [each["sql"].partition(" FROM ")[0] for each in asked if "backups_backuptarget" in each["sql"]]
+    read = [
+        each["sql"].partition(" FROM ")[0]
+        for each in asked
+        if "backups_backuptarget" in each["sql"]
+    ]
     assert read
     assert not [each for each in read if "credential" in each]
 
@@ -110,18 +122,25 @@ def test_a_package_that_is_missing_is_named(monkeypatch):
         open_store(target("s3", S3))
 
 
-@pytest.mark.parametrize(("kind", "config", "said"), [
-    ("local", {}, "'path' is required"),
-    ("local", {"path": "../out"}, "relative to the volume"),
-    ("local", {"path": "/etc"}, "relative to the volume"),
-    ("local", [], "must be an object"),
-    ("s3", {**S3, "secret": "x"}, "'secret' is not known"),
-    ("s3", {**S3, "endpoint": "https://me:pw@host"}, "'endpoint'"),
-    ("sftp", {"host": "h", "user": "u"}, "'host_key' is required"),
-    ("sftp", {"host": "h", "user": "u", "host_key": "any"}, "'host_key' must be"),
-    ("sftp", {"host": "h", "user": "u", "host_key": "SHA256:x", "port": "22"}, "'port' must be a number"),
-    ("webdav", {"url": "http://nas/x", "user": "u"}, "https://"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "config", "said"),
+    [
+        ("local", {}, "'path' is required"),
+        ("local", {"path": "../out"}, "relative to the volume"),
+        ("local", {"path": "/etc"}, "relative to the volume"),
+        ("local", [], "must be an object"),
+        ("s3", {**S3, "secret": "x"}, "'secret' is not known"),
+        ("s3", {**S3, "endpoint": "https://me:pw@host"}, "'endpoint'"),
+        ("sftp", {"host": "h", "user": "u"}, "'host_key' is required"),
+        ("sftp", {"host": "h", "user": "u", "host_key": "any"}, "'host_key' must be"),
+        (
+            "sftp",
+            {"host": "h", "user": "u", "host_key": "SHA256:x", "port": "22"},
+            "'port' must be a number",
+        ),
+        ("webdav", {"url": "http://nas/x", "user": "u"}, "https://"),
+    ],
+)
 def test_a_configuration_that_cannot_be_used_is_refused_in_words(kind, config, said):
     assert said in " ".join(problems(kind, config))
     with pytest.raises(ConfigRefused):
@@ -142,7 +161,11 @@ def test_local_targets_follow_no_symbolic_link_out_of_the_volume(volume, tmp_pat
     (volume / "away").symlink_to(outside)
     with open_store(target(config={"path": "inside"})) as store:
         assert list(store.list()) == []
-        for refused in (lambda: store.put("link/new", [b"x"]), lambda: store.size("file"), lambda: store.size("link/there")):  # fmt: skip
+        for refused in (
+            lambda: store.put("link/new", [b"x"]),
+            lambda: store.size("file"),
+            lambda: store.size("link/there"),
+        ):
             with pytest.raises(TargetRefused):
                 refused()
         store.put("file", [b"mine"])  # takes the link's place
@@ -187,7 +210,9 @@ def test_officers_test_a_target_and_are_told_in_words(boss, volume, settings):
 def test_a_test_needs_its_own_permission(client, volume):
     one = target(config={"path": "a"})
     officer = User.objects.create_user("officer", is_staff=True)
-    officer.user_permissions.set(Permission.objects.filter(codename__in=["view_backuptarget", "change_backuptarget"]))  # fmt: skip
+    officer.user_permissions.set(
+        Permission.objects.filter(codename__in=["view_backuptarget", "change_backuptarget"])
+    )
     client.force_login(officer)
     client.post(page("test", one.pk), {"confirmed": "1", "reason": "new"})
     one.refresh_from_db()
@@ -199,8 +224,11 @@ def test_a_credential_goes_in_and_never_comes_out(boss, caplog):
         made = boss.post(page("add"), form())
         assert made.status_code == 302, made.context["errors"]
         one = BackupTarget.objects.get()
-        boss.post(page("change", one.pk), form(name="Renamed", credential=""))
-        said = "".join(boss.get(page(*where)).content.decode() for where in [("changelist",), ("change", one.pk), ("history", one.pk)])  # fmt: skip
+        boss.post(page("change", one.pk), form(name="Renamed", new_credential=""))
+        said = "".join(
+            boss.get(page(*where)).content.decode()
+            for where in [("changelist",), ("change", one.pk), ("history", one.pk)]
+        )
         refused = boss.post(page("add"), form(config="{}")).content.decode()
     assert read_credential(one) == SECRET
     assert LogEntry.objects.count() == 2
@@ -212,7 +240,10 @@ def test_a_credential_goes_in_and_never_comes_out(boss, caplog):
 def test_a_credential_is_not_sent_to_another_host_than_it_was_entered_for(boss):
     boss.post(page("add"), form())
     one = BackupTarget.objects.get()
-    moved = form(credential="", config='{"bucket": "bucket", "access_key": "AKIA", "endpoint": "https://evil.example"}')  # fmt: skip
+    moved = form(
+        new_credential="",
+        config='{"bucket": "bucket", "access_key": "AKIA", "endpoint": "https://evil.example"}',
+    )
     said = boss.post(page("change", one.pk), moved)
     assert "enter its credential" in said.content.decode()
     one.refresh_from_db()
@@ -228,6 +259,6 @@ def test_no_encryption_records_who_accepted_it_and_warns_for_ever(boss):
     assert one.plain_at is not None
     assert "not encrypted" in boss.get(page("changelist")).content.decode()
     assert "are not encrypted" in boss.get(page("change", one.pk)).content.decode()
-    boss.post(page("change", one.pk), form(credential=""))
+    boss.post(page("change", one.pk), form(new_credential=""))
     one.refresh_from_db()
     assert (one.plain_by, one.plain_at) == ("", None)
