@@ -13,6 +13,7 @@ from django.core.management.base import CommandError
 
 from backups.archive.keys import KeyRing, MasterKey
 from backups.errors import ObjectMissing, TargetRefused
+from backups.models import BackupTarget
 from backups.targets.directory import ReadOnlyDirectory
 from tests.backups.archive.directory import Directory
 from tests.backups.archive.made import KEY, ROWS, write
@@ -140,6 +141,15 @@ def test_a_directory_is_only_read_and_nothing_leads_out_of_it(store: Directory, 
             opened.delete(f"{name}/checksums.txt")
     with pytest.raises(CommandError, match="There is no such directory"):
         said("list", "--directory", str(store.root / "nowhere"))
+
+
+@pytest.mark.django_db
+def test_a_target_is_asked_by_its_name(store: Directory, name: str, settings: Any) -> None:
+    settings.BACKUPS_VOLUME = str(store.root.parent)
+    BackupTarget.objects.create(name="cellar", kind="local", config={"path": store.root.name})
+    assert said("verify", name, "--target", "cellar") == f"sound  {name}\n"
+    with pytest.raises(CommandError, match="There is no target 'attic'"):
+        said("list", "--target", "attic")
 
 
 def test_an_archive_opens_with_its_directory_and_its_key_and_nothing_else(
