@@ -108,7 +108,6 @@ def test_verify_fails_with_what_is_wrong(store: Directory, name: str, settings: 
 
 
 def test_a_target_without_archives_is_not_verified(store: Directory) -> None:
-    store.root.mkdir()
     with pytest.raises(CommandError, match="no complete archive"):
         said("verify", "--directory", str(store.root))
 
