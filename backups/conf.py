@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from backups.archive.keys import KeyRing
 from backups.errors import KeysUnusable
+from backups.keys import KeyRing
 from hubqueue.appsettings import mistyped, reader
 
 

@@ -9,9 +9,9 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta, Struct
 
-from backups.archive.keys import ArchiveKeys, KeyRing
 from backups.archive.names import SCOPE, ArchiveName, Mode, digest_of, label_of
 from backups.errors import FormatUnknown, KeyWrong, ManifestAltered, ManifestUnreadable
+from backups.keys import ArchiveKeys, KeyRing
 
 FORMAT = 1
 ALGORITHM = "AES-256-GCM-STREAM-64K"

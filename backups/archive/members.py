@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from backups.archive.keys import ArchiveKeys
 from backups.archive.manifest import Member
 from backups.archive.measure import Measure
 from backups.archive.names import digest_of, label_of
 from backups.archive.packing import unpacked
 from backups.archive.sealed import opened
 from backups.errors import MemberDamaged, MemberMissing, ObjectMissing
+from backups.keys import ArchiveKeys
 from backups.targets.store import Store
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 
 from backups.archive import checksums
-from backups.archive.keys import ArchiveKeys, KeyRing
 from backups.archive.manifest import Manifest, Member, parsed, unlocked
 from backups.archive.measure import Measure
 from backups.archive.members import compare_stored, content, examine, stream
@@ -19,6 +18,7 @@ from backups.errors import (
     NotEncrypted,
     ObjectMissing,
 )
+from backups.keys import ArchiveKeys, KeyRing
 from backups.targets.store import Store
 
 LARGEST = 1024**3  # bytes of a manifest that are taken into memory

@@ -3,7 +3,7 @@
 A member is a header and chunks of 64 KiB (the last may be shorter), each followed by its tag of 16 bytes:
 
 - header: ``HQSEAL1`` and a line feed, then 32 random bytes, the salt of this writing of this member;
-- key: HKDF-Expand over the archive's key, see ``backups.archive.keys``; no two writings share one;
+- key: HKDF-Expand over the archive's key, see ``backups.keys``; no two writings share one;
 - nonce: the number of the chunk in 11 bytes, then one byte that is 1 for the last chunk and 0 before it;
 - associated data: the 16 bytes of the archive's id and the path of the member.
 
@@ -17,8 +17,8 @@ from secrets import token_bytes
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from backups.archive.keys import ArchiveKeys
 from backups.errors import MemberDamaged
+from backups.keys import ArchiveKeys
 
 MAGIC = b"HQSEAL1\n"
 SALT = 32  # bytes

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from backups.archive.keys import ArchiveKeys, KeyRing
 from backups.archive.manifest import Manifest, unlocked
 from backups.archive.members import examine
 from backups.archive.names import CHECKSUMS, MANIFEST
 from backups.archive.read import read_manifest, sizes
 from backups.errors import ArchiveError, MemberDamaged, NotEncrypted
+from backups.keys import ArchiveKeys, KeyRing
 from backups.targets.store import Store
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from backups.archive.checksums import checksums
-from backups.archive.keys import ArchiveKeys, MasterKey, salt_of
 from backups.archive.manifest import (
     ALGORITHM,
     About,
@@ -26,6 +25,7 @@ from backups.errors import (
     SizeDiffers,
     TargetError,
 )
+from backups.keys import ArchiveKeys, MasterKey, salt_of
 from backups.targets.store import Store
 
 Content = Callable[[], Iterable[bytes]]

@@ -15,12 +15,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
 from backups.archive import told
-from backups.archive.keys import KeyRing, MasterKey
 from backups.archive.listing import State, archives
 from backups.archive.read import read_manifest
 from backups.archive.verify import Progress, verify
 from backups.conf import conf
 from backups.errors import BackupError
+from backups.keys import KeyRing, MasterKey
 from backups.models import BackupTarget
 from backups.targets.directory import ReadOnlyDirectory
 from backups.targets.opening import open_store

@@ -7,12 +7,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from backups.archive.keys import KeyRing, MasterKey
 from backups.archive.manifest import About, Manifest, Parent, Period, Product, Snapshot
 from backups.archive.names import Mode
 from backups.archive.read import open_archive
 from backups.archive.write import ArchiveWriter
 from backups.data.lines import lines
+from backups.keys import KeyRing, MasterKey
 from backups.targets.store import Store
 from hubqueue.ids import uuid7
 

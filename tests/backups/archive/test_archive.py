@@ -11,7 +11,6 @@ from random import Random
 
 import pytest
 
-from backups.archive.keys import KeyRing, MasterKey
 from backups.archive.listing import State, archives
 from backups.archive.manifest import Manifest
 from backups.archive.read import open_archive, read_manifest
@@ -27,6 +26,7 @@ from backups.errors import (
     MemberMissing,
     SizeDiffers,
 )
+from backups.keys import KeyRing, MasterKey
 from tests.backups.archive.directory import Directory
 from tests.backups.archive.made import (
     KEY,

@@ -11,8 +11,8 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from backups.archive.keys import KeyRing, MasterKey
 from backups.errors import ObjectMissing, TargetRefused
+from backups.keys import KeyRing, MasterKey
 from backups.models import BackupTarget
 from backups.targets.directory import ReadOnlyDirectory
 from tests.backups.archive.directory import Directory

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from backups.archive.keys import KeyRing, MasterKey, salt_of
 from backups.archive.manifest import parsed
 from backups.archive.packing import packed, unpacked
 from backups.archive.read import open_archive
@@ -33,6 +32,7 @@ from backups.errors import (
     NotEncrypted,
     SchemaAhead,
 )
+from backups.keys import KeyRing, MasterKey, salt_of
 from hubqueue.ids import uuid7
 from tests.backups.archive.directory import Directory
 from tests.backups.archive.made import KEY, MEDIA, RING, about, expected, read, write

@@ -5,9 +5,9 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.test import override_settings
 
-from backups.archive.keys import KeyRing, MasterKey
 from backups.conf import conf
 from backups.errors import KeysUnusable
+from backups.keys import KeyRing, MasterKey
 
 A, B = MasterKey.new(), MasterKey.new()
 
