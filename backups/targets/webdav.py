@@ -1,37 +1,22 @@
 """A collection of a WebDAV server, over TLS."""
 
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from http.client import HTTPException
-from typing import Any
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree as ET
 
-from urllib3.exceptions import HTTPError
-
-from backups.errors import (
-    ObjectKept,
-    ObjectMissing,
-    TargetError,
-    TargetFull,
-    TargetRefused,
-    TargetUnreachable,
-)
+from backups.errors import ObjectKept, ObjectMissing, TargetError, TargetUnreachable
 from backups.targets.config import WebdavConfig
 from backups.targets.names import UNFINISHED, checked, is_part, unfinished
 from backups.targets.open_target import PIECE, OpenTarget
 from backups.targets.store import Stored
 from backups.targets.walking import Entry, walk
-from outbound.urls import target_of
-from outbound.vetted import connection_to
+from backups.targets.webdav_requests import Requests, mapped
 
 DAV = "{DAV:}"
 ASKED = (
     b'<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><resourcetype/>'
     b"<getcontentlength/></prop></propfind>"
 )
-ENOUGH = 65536
 
 
 def opened(config: WebdavConfig, secret: str, timeout: float, volume: str) -> OpenTarget:
@@ -40,16 +25,11 @@ def opened(config: WebdavConfig, secret: str, timeout: float, volume: str) -> Op
 
 
 class WebdavTarget(OpenTarget):
-    """One kept connection, to private addresses too: a store in the same house has one. Follows no redirect."""
+    """Objects are written beside their place and moved there."""
 
     def __init__(self, config: WebdavConfig, secret: str, timeout: float) -> None:
-        self._url = config.url.rstrip("/")
-        self._where = target_of(self._url)
-        self._root = self._where.path.rstrip("/")
-        self._ca, self._timeout = config.ca, timeout
-        login = b64encode(f"{config.user}:{secret}".encode()).decode("ascii")
-        self._headers = {"Authorization": f"Basic {login}", "User-Agent": "hubqueue"}
-        self._connection: Any = None
+        self._requests = Requests(config, secret, timeout)
+        self._root = self._requests.root
         self._made: set[str] = set()
 
     def put(self, name: str, pieces: Iterable[bytes]) -> int:
@@ -58,10 +38,10 @@ class WebdavTarget(OpenTarget):
         self._make(directory)
         raised: list[BaseException] = []
         try:
-            self._send("PUT", temporary, body=_flow(pieces, raised), chunked=True)
+            self._requests.send("PUT", temporary, body=_flow(pieces, raised), chunked=True)
             size = self._size(temporary)
-            moved = {"Destination": f"{self._url}/{name}", "Overwrite": "T"}
-            self._send("MOVE", temporary, headers=moved)
+            moved = {"Destination": f"{self._requests.url}/{name}", "Overwrite": "T"}
+            self._requests.send("MOVE", temporary, headers=moved)
         except BaseException:
             self._forget(temporary)
             if raised:
@@ -70,12 +50,12 @@ class WebdavTarget(OpenTarget):
         return size
 
     def get(self, name: str) -> Iterator[bytes]:
-        response = self._answer("GET", checked(name))
+        response = self._requests.answer("GET", checked(name))
         whole = response.headers.get("content-length")
         read = 0
         try:
             while True:
-                with _mapped():
+                with mapped():
                     piece = response.read(PIECE, decode_content=False)
                 if not piece:
                     break
@@ -95,7 +75,7 @@ class WebdavTarget(OpenTarget):
 
     def delete(self, name: str) -> None:
         try:
-            self._send("DELETE", checked(name), refused=ObjectKept)
+            self._requests.send("DELETE", checked(name), refused=ObjectKept)
         except ObjectMissing:
             pass
 
@@ -103,9 +83,7 @@ class WebdavTarget(OpenTarget):
         return self._sweep(checked(prefix))
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._requests.close()
 
     def _size(self, name: str) -> int:
         for href, directory, size in self._found(name, depth=0):
@@ -121,14 +99,14 @@ class WebdavTarget(OpenTarget):
         if last:
             self._make(above)
         # The root as well: the first archive finds nothing there.
-        self._send("MKCOL", f"{directory}/" if directory else "", also={405})
+        self._requests.send("MKCOL", f"{directory}/" if directory else "", also={405})
         self._made.add(directory)
 
     def _forget(self, temporary: str) -> None:
         self.close()
         self._made.clear()
         try:
-            self._send("DELETE", temporary)
+            self._requests.send("DELETE", temporary)
         except TargetError:
             pass  # a sweep finds it
 
@@ -146,10 +124,10 @@ class WebdavTarget(OpenTarget):
     def _found(self, name: str, *, depth: int) -> Sequence[tuple[str, bool, int]]:
         """What a PROPFIND answers: path without a slash at its end, whether it is a collection, size."""
         headers = {"Depth": str(depth), "Content-Type": "application/xml"}
-        response = self._answer("PROPFIND", name.lstrip("/"), body=ASKED, headers=headers)
+        response = self._requests.answer("PROPFIND", name.lstrip("/"), body=ASKED, headers=headers)
         found = []
         try:
-            with _mapped():
+            with mapped():
                 # Element by element; expat itself refuses entities that multiply.
                 for _, each in ET.iterparse(response):  # noqa: S314
                     if each.tag == f"{DAV}response":
@@ -169,62 +147,9 @@ class WebdavTarget(OpenTarget):
             if each.directory and is_part(each.name):
                 swept += self._sweep(f"{directory}/{each.name}")
             elif each.name.startswith(UNFINISHED):
-                self._send("DELETE", f"{directory}/{each.name}", refused=ObjectKept)
+                self._requests.send("DELETE", f"{directory}/{each.name}", refused=ObjectKept)
                 swept += 1
         return swept
-
-    def _send(self, verb: str, name: str, **more: Any) -> None:
-        """A request whose answer's body does not matter."""
-        response = self._answer(verb, name, **more)
-        with _mapped():
-            rest = response.read(ENOUGH, decode_content=False)
-        if len(rest) >= ENOUGH:
-            self.close()
-
-    def _answer(
-        self,
-        verb: str,
-        name: str,
-        *,
-        body: Any = None,
-        headers: dict[str, str] | None = None,
-        chunked: bool = False,
-        refused: type[TargetError] = TargetRefused,
-        also: frozenset[int] | set[int] = frozenset(),
-    ) -> Any:
-        try:
-            with _mapped():
-                connection = self._connected()
-                connection.request(
-                    verb,
-                    f"{self._root}/{name}",
-                    body=body,
-                    headers=self._headers | (headers or {}),
-                    chunked=chunked,
-                    preload_content=False,
-                    decode_content=False,
-                )
-                response = connection.getresponse()
-            if not 200 <= response.status < 300 and response.status not in also:
-                raise _error(response.status, refused)
-        except BaseException:
-            self.close()
-            raise
-        return response
-
-    def _connected(self) -> Any:
-        """The connection: a new one when there is none, when the server ended it, or when it is half read."""
-        if self._connection is not None and not self._connection.is_connected:
-            self.close()
-        if self._connection is None:
-            connection = connection_to(self._where, private=True)
-            connection.timeout = self._timeout
-            if self._ca:
-                connection.ca_cert_data = self._ca
-            connection.connect()
-            connection.sock.settimeout(self._timeout)
-            self._connection = connection
-        return self._connection
 
 
 def _flow(pieces: Iterable[bytes], raised: list[BaseException]) -> Iterator[bytes]:
@@ -242,25 +167,3 @@ def _entry(each: ET.Element) -> tuple[str, bool, int]:
     href = unquote(urlsplit(each.findtext(f"{DAV}href") or "").path).rstrip("/")
     directory = each.find(f".//{DAV}resourcetype/{DAV}collection") is not None
     return href, directory, int(each.findtext(f".//{DAV}getcontentlength") or 0)
-
-
-@contextmanager
-def _mapped() -> Iterator[None]:
-    try:
-        yield
-    except (HTTPError, HTTPException, OSError) as raised:
-        if "certificate" in str(raised).lower():
-            raise TargetRefused("the server's certificate is not trusted") from None
-        raise TargetUnreachable("the server did not answer, or was cut off") from None
-
-
-def _error(code: int, refused: type[TargetError]) -> TargetError:
-    if code == 404:
-        return ObjectMissing("there is no object of this name")
-    if code == 507 or code == 413:
-        return TargetFull(f"there is no room left at the target (HTTP {code})")
-    if code == 401:
-        return TargetRefused("the user or the password is not accepted")
-    if code in {408, 425, 429} or code >= 500:
-        return TargetUnreachable(f"the server is out of order (HTTP {code})")
-    return refused(f"the server does not allow this (HTTP {code})")
