@@ -36,6 +36,7 @@ def test_no_key_is_no_fault_until_one_is_needed() -> None:
         (f"{A.id}:", "must be 32 bytes in base64"),
         (f"{A.text},{A.text}", "one key for an id"),
     ],
+    ids=["no colon", "no id", "short", "long", "letters", "empty", "twice"],
 )
 def test_keys_that_cannot_be_read_are_refused_without_being_quoted(text: str, words: str) -> None:
     with pytest.raises(KeysUnusable, match=words) as refused:
