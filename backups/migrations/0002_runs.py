@@ -1,10 +1,12 @@
 
-import backups.models.schedules
 import django.contrib.postgres.fields
 import django.db.models.deletion
+from django.db import migrations, models
+
+import backups.models.schedules
 import hubqueue.ids
 import hubqueue.querysets
-from django.db import migrations, models
+
 
 class Migration(migrations.Migration):
 

@@ -45,7 +45,7 @@ class BackupRun(models.Model):
     schedule = models.ForeignKey(
         BackupSchedule, models.SET_NULL, null=True, blank=True, related_name="runs"
     )
-    tenant = models.TextField(null=True, blank=True)
+    tenant = models.TextField(null=True, blank=True)  # noqa: DJ001 NULL = the whole installation
     content = models.CharField(max_length=10, choices=Content.choices, default=Content.ROWS)
     mode = models.CharField(max_length=12, choices=Mode.choices, default=Mode.FULL)
     parent = models.ForeignKey(

@@ -38,7 +38,7 @@ class BackupSchedule(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.CharField(max_length=100, unique=True)
     target = models.ForeignKey(BackupTarget, models.PROTECT, related_name="schedules")
-    tenant = models.TextField(null=True, blank=True)
+    tenant = models.TextField(null=True, blank=True)  # noqa: DJ001 NULL = the whole installation
     content = models.CharField(max_length=10, choices=Content.choices, default=Content.ROWS)
     rule = models.TextField()
     full_rule = models.TextField(blank=True)
