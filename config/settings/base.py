@@ -30,6 +30,7 @@ INSTALLED_APPS = [
     "hubqueue",
     "notifications",
     "accounts",
+    "backups",
     "leads",
 ]
 
@@ -100,8 +101,13 @@ WEBHOOKS_TIMEOUT = env.float("WEBHOOKS_TIMEOUT", default=5.0)
 WEBHOOKS_DEADLINE = env.float("WEBHOOKS_DEADLINE", default=15.0)
 WEBHOOKS_IN_FLIGHT = env.int("WEBHOOKS_IN_FLIGHT", default=2)
 
+BACKUPS_VOLUME = env.str("BACKUPS_VOLUME", default="")
+BACKUPS_TIMEOUT = env.float("BACKUPS_TIMEOUT", default=30.0)
+
 # Whose word about who the client is counts; nobody else's header is read.
 ACCOUNTS_TRUSTED_PROXIES = tuple(env.list("ACCOUNTS_TRUSTED_PROXIES", default=[]))
+
+BACKUPS_KEYS = env.str("BACKUPS_KEYS", default="")
 
 # Constraints in raw SQL are for the database to check; forms need not know them.
 SILENCED_SYSTEM_CHECKS = ["models.W045"]

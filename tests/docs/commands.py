@@ -9,7 +9,7 @@ from django.core.management import get_commands, load_command_class
 from bench import commandline as bench
 from tests.conftest import CHECKOUT
 
-OURS = ("hubqueue", "leads", "config")
+OURS = ("backups", "hubqueue", "leads", "config")
 
 
 def parser(name: str) -> ArgumentParser:

@@ -13,7 +13,7 @@ from hubqueue.conf import Conf
 from hubqueue.scheduler import counters
 from tests.conftest import CHECKOUT
 
-SOURCES = ("accounts", "config", "hubqueue", "leads")
+SOURCES = ("accounts", "backups", "config", "hubqueue", "leads")
 
 
 @cache

@@ -14,7 +14,17 @@ from tests.docs.blocks import anchors, documents, links, words
 DOCUMENTS = pytest.mark.parametrize(
     "document", documents(), ids=lambda path: str(path.relative_to(CHECKOUT))
 )
-TOP = ("hubqueue/", "leads/", "config/", "docs/", "tests/", "templates/", "bench/", ".ci/")
+TOP = (
+    "backups/",
+    "hubqueue/",
+    "leads/",
+    "config/",
+    "docs/",
+    "tests/",
+    "templates/",
+    "bench/",
+    ".ci/",
+)
 OTHERS_OPTIONS = {
     "--bind",
     "--workers",

@@ -23,4 +23,11 @@ def test_every_file_of_a_package_that_is_not_python_is_shipped() -> None:
 
 def test_the_projects_own_settings_are_not_shipped() -> None:
     shipped = SETUPTOOLS["packages"]["find"]["include"]
-    assert sorted(shipped) == ["accounts*", "hubqueue*", "leads*", "notifications*", "outbound*"]
+    assert sorted(shipped) == [
+        "accounts*",
+        "backups*",
+        "hubqueue*",
+        "leads*",
+        "notifications*",
+        "outbound*",
+    ]

@@ -1,0 +1,9 @@
+"""The officers' pages of the backups app."""
+
+from django.apps import apps
+
+# A project without Django's admin has none of them.
+if apps.is_installed("django.contrib.admin"):
+    from backups.admin import targets
+
+    __all__ = ["targets"]

@@ -1,0 +1,146 @@
+"""Backup targets: make, edit and test them. No page shows a credential."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from backups.admin.target_form import TargetForm
+from backups.errors import TargetError
+from backups.models import BackupTarget
+from backups.targets.credential import has_credential, keep_credential
+from backups.targets.trial import OK, try_target
+from hubqueue.admin import cells
+from hubqueue.admin.ask import Verb, ask_and_do
+from hubqueue.admin.readonly import BoundedAdmin
+from hubqueue.querysets import database_now
+
+TEST = Verb(
+    word="test",
+    label="Test",
+    explanation="A small object is written, read back and deleted at the target now.",
+    permission="backups.test_backuptarget",
+    done="it takes, gives back and deletes objects.",
+    do=lambda row, actor, reason: try_target(row),
+    refusal=TargetError,
+)
+NOT_ENCRYPTED = "Archives at this target are not encrypted: whoever can read it reads all of them."
+
+
+@admin.register(BackupTarget)
+class BackupTargetAdmin(BoundedAdmin[BackupTarget]):
+    form = TargetForm
+    change_form_template = "admin/backups/target.html"
+    list_display = ["name", "kind", "encrypted", "enabled", "tested"]
+    list_filter = ["kind", "enabled"]
+    search_fields = ["name__icontains"]
+    ordering = ["name"]
+    sortable_by = ()
+    actions = None
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.test_view)
+        return [
+            path("<uuid:row_id>/test/now/", view, name="backups_backuptarget_test"),
+            *super().get_urls(),
+        ]
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        about = ["name", "kind", "config", "new_credential"]
+        return [*about, "encryption", "plain_accepted", "enabled"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        """The credential is sealed for the kind."""
+        return [] if obj is None else ["kind"]
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """No lookups by hand: ``?credential__startswith=`` would be a way to guess."""
+        return lookup in {"kind__exact", "enabled__exact"}
+
+    def save_model(self, request: HttpRequest, obj: BackupTarget, form: Any, change: bool) -> None:  # fmt: skip
+        """Writes what the form holds, seals the credential, and records who accepted that nothing is encrypted."""
+        if obj.encryption == BackupTarget.Encryption.CLIENT:
+            obj.plain_by, obj.plain_at = "", None
+        elif not obj.plain_by:
+            obj.plain_by = request.user.get_username()
+            obj.plain_at = database_now(self.get_queryset(request).db)
+        if change:
+            obj.save(
+                update_fields=["name", "config", "encryption", "plain_by", "plain_at", "enabled"]
+            )
+        else:
+            obj.save(force_insert=True)
+        if secret := form.cleaned_data.get("new_credential"):
+            keep_credential(obj, secret)
+        if obj.encryption == BackupTarget.Encryption.NONE:
+            self.message_user(request, NOT_ENCRYPTED, messages.WARNING)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        obj: BackupTarget | None = kwargs.get("obj")
+        if obj is not None:
+            context |= {
+                "title": obj.name,
+                "subtitle": None,
+                "sentences": _standing_of(obj),
+                "may_test": request.user.has_perm(TEST.permission),
+            }
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def test_view(self, request: HttpRequest, row_id: UUID) -> HttpResponse:
+        """Ask why; with an answer test the target and go back to it."""
+        row = get_object_or_404(self.get_queryset(request), pk=row_id)
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        back = reverse("admin:backups_backuptarget_change", args=[row.pk])
+        rows = self.get_queryset(request).filter(pk=row.pk)
+        return ask_and_do(self, request, rows, TEST, back=back) or HttpResponseRedirect(back)
+
+    @admin.display(description="encrypted")
+    def encrypted(self, row: BackupTarget) -> SafeString | str:
+        if row.encryption == BackupTarget.Encryption.CLIENT:
+            return "yes"
+        return format_html('<span class="hq-pill hq-dead">{}</span>', "not encrypted")
+
+    @admin.display(description="last test")
+    def tested(self, row: BackupTarget) -> SafeString | str:
+        if row.tested_at is None:
+            return "never"
+        return format_html(
+            "{} {}", row.tested_code, cells.when(row.tested_at, database_now(_using(row)))
+        )
+
+
+def _standing_of(row: BackupTarget) -> list[SafeString | str]:
+    now = database_now(_using(row))
+    said: list[SafeString | str] = []
+    if row.encryption == BackupTarget.Encryption.NONE:
+        accepted = format_html("{} accepted it {}.", row.plain_by, cells.when(row.plain_at, now))
+        said += [NOT_ENCRYPTED, accepted]
+    if not row.enabled:
+        said.append("It is not enabled: nothing is sent to it.")
+    said.append("A credential is kept." if has_credential(row) else "No credential is kept.")
+    if row.tested_at is None:
+        said.append("It was never tested.")
+    elif row.tested_code == OK:
+        said.append(format_html("The last test went well, {}.", cells.when(row.tested_at, now)))
+    else:
+        said.append(
+            format_html(
+                "The last test failed with {}, {}.",
+                row.tested_code,
+                cells.when(row.tested_at, now),
+            )
+        )
+    return said
+
+
+def _using(row: BackupTarget) -> str:
+    return row._state.db or "default"

@@ -1,0 +1,204 @@
+"""``manifest.json``: what an archive is and what must be in it. It names no content of anybody."""
+
+from collections import Counter
+from datetime import datetime
+from hmac import compare_digest
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta, Struct
+
+from backups.archive.names import SCOPE, ArchiveName, Mode, digest_of, label_of
+from backups.errors import FormatUnknown, KeyWrong, ManifestAltered, ManifestUnreadable
+from backups.keys import ArchiveKeys, KeyRing
+
+FORMAT = 1
+ALGORITHM = "AES-256-GCM-STREAM-64K"
+UNSEALED = "0" * 64  # what stands in the seal's place while the seal is made
+
+Count = Annotated[int, Meta(ge=0)]
+Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+Aware = Annotated[datetime, Meta(tz=True)]
+
+
+class Part(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the parts of a manifest share: they do not change, and a field that is not known is refused."""
+
+
+class Product(Part, frozen=True, kw_only=True):
+    """Who wrote the archive."""
+
+    name: str
+    version: str
+
+
+class Snapshot(Part, frozen=True, kw_only=True):
+    """The one moment that every row is of: the database's time, and ``pg_current_snapshot()`` as text."""
+
+    at: Aware
+    transactions: str
+
+
+class Period(Part, frozen=True, kw_only=True):
+    """The changes that are in the archive: after ``since`` (``None``: from the beginning) up to ``until``."""
+
+    since: Aware | None
+    until: Aware
+
+
+class Parent(Part, frozen=True, kw_only=True):
+    """The archive that an incremental one goes on from."""
+
+    archive: UUID
+    name: str
+
+
+class Encryption(Part, frozen=True, kw_only=True):
+    """How the members are encrypted. ``salt``, ``check`` and ``seal`` are hexadecimal digits.
+
+    ``check`` tells a wrong key from an altered archive. ``seal`` is the HMAC of this file with 64 zeros in the
+    seal's place.
+    """
+
+    algorithm: str
+    key_id: str
+    salt: Digest
+    check: Annotated[str, Meta(pattern=r"\A[0-9a-f]{32}\Z")]
+    seal: Digest = UNSEALED
+
+
+class Media(Part, frozen=True, kw_only=True):
+    """How many contents are in the archive, and their bytes before encryption."""
+
+    count: Count
+    bytes: Count
+
+
+class Member(Part, frozen=True, kw_only=True):
+    """A member as it is stored. ``records`` are the lines of ``data/``, and ``None`` for ``media/``."""
+
+    path: str
+    bytes: Count
+    sha256: Digest
+    records: Count | None
+
+
+class About(Part, frozen=True, kw_only=True):
+    """What is known of an archive before its first row.
+
+    ``schema`` holds the migrations of each app, in the order in which they were applied.
+    """
+
+    format: int = FORMAT
+    archive: UUID
+    product: Product
+    schema: dict[str, list[str]]
+    scope: str
+    mode: Mode
+    started: Aware
+    snapshot: Snapshot
+    period: Period
+    parent: Parent | None = None
+
+    def __post_init__(self) -> None:
+        if not SCOPE.fullmatch(self.scope):
+            raise ValueError("The scope is not one.")
+        if (self.mode is Mode.INCREMENTAL) != (self.parent is not None):
+            raise ValueError("An incremental archive, and no other, has a parent.")
+        if (self.period.since is None) != (self.parent is None):
+            raise ValueError(
+                "The period of an incremental archive, and of no other, has a beginning."
+            )
+
+    @property
+    def name(self) -> ArchiveName:
+        """What the archive's directory is called."""
+        return ArchiveName(self.scope, self.started, self.mode)
+
+
+class Manifest(About, frozen=True, kw_only=True):
+    """The whole of it. ``counts`` are the records of each model."""
+
+    encryption: Encryption | None
+    counts: dict[str, Count]
+    media: Media
+    members: tuple[Member, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        paths = Counter(each.path for each in self.members)
+        if len(paths) != len(self.members):
+            raise ValueError("A member is named twice.")
+        rows = {label: each.records for each in self.members if (label := label_of(each.path))}
+        media = sum(1 for path in paths if digest_of(path))
+        if len(rows) + media != len(self.members):
+            raise ValueError("A member has a path that no member has.")
+        if any(
+            (each.records is None) != (digest_of(each.path) is not None) for each in self.members
+        ):
+            raise ValueError("Rows, and nothing else, are counted.")
+        if rows != self.counts or media != self.media.count:
+            raise ValueError("The totals are not those of the members.")
+
+    def member(self, path: str) -> Member:
+        """The member at this path. Raises ``KeyError``."""
+        for each in self.members:
+            if each.path == path:
+                return each
+        raise KeyError(path)
+
+
+class _Any(Struct):
+    format: int
+
+
+def written(manifest: Manifest, keys: ArchiveKeys | None) -> bytes:
+    """The bytes of ``manifest.json``, sealed when there are keys."""
+    raw = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
+    return raw.replace(UNSEALED.encode(), keys.seal(raw).encode(), 1) if keys else raw
+
+
+def parsed(raw: bytes) -> Manifest:
+    """Read ``manifest.json``. Raises ``FormatUnknown`` before all else, or ``ManifestUnreadable``."""
+    try:
+        found = msgspec.json.decode(raw, type=_Any).format
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise ManifestUnreadable("manifest.json does not say which format it has.") from None
+    if found != FORMAT:
+        raise FormatUnknown(
+            f"The archive has format {found}, this version reads format {FORMAT}: use the version that wrote it."
+        )
+    try:
+        manifest = msgspec.json.decode(raw, type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
+        raise ManifestUnreadable(f"manifest.json cannot be read: {wrong}.") from None
+    if manifest.encryption and manifest.encryption.algorithm != ALGORITHM:
+        raise FormatUnknown("The archive is encrypted in a way that this version does not know.")
+    return manifest
+
+
+def unlocked(manifest: Manifest, raw: bytes, ring: KeyRing) -> ArchiveKeys | None:
+    """The keys of this archive, when ``raw`` is the manifest that was sealed with them; ``None``: not encrypted.
+
+    Raises ``KeyMissing``, ``KeyWrong``, ``ManifestAltered``.
+    """
+    encryption = manifest.encryption
+    if encryption is None:
+        return None
+    master = ring.reading(encryption.key_id)
+    keys = master.for_archive(manifest.archive, bytes.fromhex(encryption.salt))
+    if not keys.fits(encryption.check):
+        raise KeyWrong(
+            f"BACKUPS_KEYS holds a key {master.id!r}, but the archive was not written with it:"
+            " give the key that it was written with under that id."
+        )
+    seal, sealed = (
+        encryption.seal.encode(),
+        raw.replace(encryption.seal.encode(), UNSEALED.encode()),
+    )
+    if raw.count(seal) != 1 or not compare_digest(keys.seal(sealed).encode(), seal):
+        raise ManifestAltered(
+            "manifest.json is not the one that was sealed with the archive's key."
+        )
+    return keys

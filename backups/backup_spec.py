@@ -1,0 +1,13 @@
+"""What is backed up of backups, as plain data: nothing, so that a restore needs nothing but the target and the key.
+
+What archives there are stands at the targets. A restored installation must not start to write to, and to delete at,
+the targets of the one it was copied from before a person has said so.
+"""
+
+BACKUP = ()
+
+LEFT_OUT = {
+    "backups.BackupTarget": "It is entered anew, with its credential, where archives are restored.",
+    "backups.BackupSchedule": "It would run, and delete archives, at targets of another installation.",
+    "backups.BackupRun": "What archives there are is told by the target.",
+}

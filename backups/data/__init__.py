@@ -1,0 +1,1 @@
+"""What is backed up, how its rows leave the database and how they come back."""

@@ -1,0 +1,112 @@
+"""One view of the whole database, that of one moment, for as long as an export takes."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.recorder import MigrationRecorder
+
+from backups.data.tables import Table
+from backups.data.text_form import SETTINGS
+from backups.errors import BackupError
+from hubqueue.api import dedicated_connection
+
+BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# `row_security = off` makes a policy that would hide rows an error instead.
+UNLIMITED = (
+    "SET LOCAL statement_timeout = 0",
+    "SET LOCAL idle_in_transaction_session_timeout = 0",
+    "SET LOCAL row_security = off",
+)
+TRANSACTION_UNLIMITED = "SET LOCAL transaction_timeout = 0"
+HAS_TRANSACTION_TIMEOUT = 170_000
+LOCK_NOT_AVAILABLE = "55P03"
+
+
+class TablesLocked(BackupError):
+    """Somebody changes the tables themselves, and did not finish in time."""
+
+    code = "backups.tables_locked"
+    passing = True
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """``taken_at``: every transaction that was committed by then is in it (the database's clock).
+
+    ``transactions``: ``pg_current_snapshot()`` as text: which transactions are in it, for a later archive of what
+    changed since. ``migrations``: the applied migrations of each app, in the order in which they were applied.
+    """
+
+    connection: BaseDatabaseWrapper
+    taken_at: datetime
+    transactions: str
+    migrations: dict[str, list[str]]
+
+
+@contextmanager
+def snapshot(
+    tables: Sequence[Table], using: str | None = None, *, lock_seconds: float = 60
+) -> Iterator[Snapshot]:
+    """Hold a snapshot over a connection of its own until the block ends. It can only read.
+
+    The tables are locked against changes of the tables themselves, not of rows: TRUNCATE and ALTER TABLE, which no
+    snapshot shields from, wait until the end; ones at work are waited for, ``lock_seconds`` each, then
+    ``TablesLocked`` is raised.
+    """
+    with dedicated_connection(using) as connection:
+        _begin(connection)
+        # Before anything that reads: the snapshot is taken then, and must see the tables as they stay.
+        _lock(connection, tables, lock_seconds)
+        yield _look(connection)
+
+
+def _begin(connection: BaseDatabaseWrapper) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(BEGIN)
+        for statement in (*SETTINGS, *UNLIMITED):
+            cursor.execute(statement)
+        assert connection.connection is not None
+        if connection.connection.info.server_version >= HAS_TRANSACTION_TIMEOUT:
+            cursor.execute(TRANSACTION_UNLIMITED)
+
+
+def _lock(connection: BaseDatabaseWrapper, tables: Sequence[Table], seconds: float) -> None:
+    names = ", ".join(connection.ops.quote_name(table.name) for table in tables)
+    if not names:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL lock_timeout = {max(1, round(seconds * 1000))}")
+        try:
+            cursor.execute(f"LOCK TABLE {names} IN ACCESS SHARE MODE")
+        except OperationalError as error:
+            if getattr(error.__cause__, "sqlstate", None) != LOCK_NOT_AVAILABLE:
+                raise
+            raise TablesLocked(
+                f"The tables are being changed by somebody else; after {seconds:g} s they were"
+                " still locked. Try again when that has ended."
+            ) from None
+
+
+def _look(connection: BaseDatabaseWrapper) -> Snapshot:
+    with connection.cursor() as cursor:
+        # The statement's time is read before its snapshot is taken.
+        cursor.execute("SELECT statement_timestamp(), pg_current_snapshot()::text")
+        taken_at, transactions = cursor.fetchone()
+    return Snapshot(connection, taken_at, transactions, _migrations(connection))
+
+
+def _migrations(connection: BaseDatabaseWrapper) -> dict[str, list[str]]:
+    recorder = MigrationRecorder(connection)
+    applied: dict[str, list[str]] = {}
+    if recorder.has_table():
+        rows = recorder.migration_qs.order_by("id").values_list("app", "name")
+        text, params = rows.query.get_compiler(connection=connection).as_sql()
+        with connection.cursor() as cursor:
+            cursor.execute(text, params)
+            for app, name in cursor.fetchall():
+                applied.setdefault(app, []).append(name)
+    return applied

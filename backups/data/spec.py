@@ -1,0 +1,87 @@
+"""What the applications declare in their ``backup_spec.py``: plain data, which imports nothing of backups.
+
+    BACKUP = (
+        {"model": "shop.Order", "tenant": "customer__tenant_id", "redact": {"note": ""}},
+        {"model": "shop.Colour", "shared": True},
+    )
+    LEFT_OUT = {"shop.Basket": "Forgotten after an hour."}
+
+An application may declare models of others that have no such file, as Django's own.
+"""
+
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+
+import msgspec
+from django.apps import apps
+from django.utils.module_loading import module_has_submodule
+
+from backups.errors import BackupError
+
+
+class SpecRefused(BackupError):
+    """A declaration cannot be used; the sentence says which and why."""
+
+    code = "backups.spec_refused"
+
+
+class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One model. The automatic tables of its many-to-many fields come with it.
+
+    ``tenant``: the lookup that leads from a row to its tenant's id, as in ``filter()``; without one the model is in
+    archives of the whole installation only, unless it is ``shared``: the same rows for every tenant.
+    ``shared_without``: a lookup; rows for which it is NULL are shared as well.
+    ``redact``: columns by name, and what is written in the place of their values: PostgreSQL's text form, or None.
+    ``stamped``: columns that triggers fill when a row is written; they are not in archives.
+    ``made_by_migrate``: ``migrate`` makes rows of its own, which a load takes away first.
+    ``incremental``: the model has change triggers, so that an archive may hold what changed since its parent only.
+    """
+
+    model: str
+    tenant: str | None = None
+    shared: bool = False
+    shared_without: str | None = None
+    redact: dict[str, str | None] = {}
+    stamped: tuple[str, ...] = ()
+    made_by_migrate: bool = False
+    incremental: bool = False
+
+
+class Specs(msgspec.Struct, frozen=True):
+    """All that the installed applications declare: the models by label, and the reasons of what is left out."""
+
+    declared: dict[str, Declared]
+    left_out: dict[str, str]
+
+
+def discover() -> Specs:
+    """The declarations of all installed applications. Raises ``SpecRefused``."""
+    declared: dict[str, Declared] = {}
+    left_out: dict[str, str] = {}
+    for name, given, reasons in _found():
+        for raw in given:
+            try:
+                one = msgspec.convert(raw, Declared)
+            except msgspec.ValidationError as error:
+                raise SpecRefused(f"{name}: {raw!r} is no declaration: {error}.") from None
+            if one.model in declared:
+                raise SpecRefused(f"{name}: {one.model} is declared twice.")
+            declared[one.model] = one
+        left_out |= reasons
+    for label in declared.keys() & left_out.keys():
+        raise SpecRefused(f"{label} is declared and left out; it must be one of the two.")
+    return Specs(declared, left_out)
+
+
+def undeclared(specs: Specs) -> list[str]:
+    """The labels of installed models that are neither declared nor left out, sorted. Proxies have no rows of their own,
+    and automatic many-to-many tables belong to the model that has the field."""
+    labels = {model._meta.label for model in apps.get_models() if not model._meta.proxy}
+    return sorted(labels - specs.declared.keys() - specs.left_out.keys())
+
+
+def _found() -> Iterator[tuple[str, Iterable[object], dict[str, str]]]:
+    for app in apps.get_app_configs():
+        if app.module is not None and module_has_submodule(app.module, "backup_spec"):
+            module = import_module(f"{app.name}.backup_spec")
+            yield module.__name__, getattr(module, "BACKUP", ()), getattr(module, "LEFT_OUT", {})

@@ -1,0 +1,184 @@
+"""What this app refuses or cannot do, each with a stable code and a sentence that holds no secret."""
+
+
+class BackupError(Exception):
+    """``code`` is stable. ``passing``: the same may go well later, without anybody doing anything."""
+
+    code = "backups.error"
+    passing = False
+
+
+class TargetError(BackupError):
+    """A target did not do what was asked of it."""
+
+    code = "backups.target_failed"
+
+
+class TargetUnreachable(TargetError):
+    """No answer, an answer that was cut, or a server that is out of order."""
+
+    code = "backups.target_unreachable"
+    passing = True
+
+
+class TargetRefused(TargetError):
+    """The credential, the host key or the configuration is not accepted."""
+
+    code = "backups.target_refused"
+
+
+class TargetFull(TargetError):
+    """There is no room left."""
+
+    code = "backups.target_full"
+
+
+class ObjectMissing(TargetError):
+    """There is no object of this name."""
+
+    code = "backups.object_missing"
+
+
+class ObjectKept(TargetError):
+    """The target does not delete this object (a lock, a missing right)."""
+
+    code = "backups.object_kept"
+
+
+class SizeDiffers(TargetError):
+    """The target reports another size than was sent: the upload was cut."""
+
+    code = "backups.size_differs"
+    passing = True
+
+
+class ArchiveError(BackupError):
+    """An archive that cannot be written, opened or trusted."""
+
+    code = "backups.archive_unsound"
+
+
+class ArchiveMissing(ArchiveError):
+    """There is no archive of this name at the target."""
+
+    code = "backups.archive_missing"
+
+
+class ArchiveExists(ArchiveError):
+    """An archive of this name is complete already; it is never written again."""
+
+    code = "backups.archive_exists"
+
+
+class ArchiveUnfinished(ArchiveError):
+    """``checksums.txt`` is not there: its run did not come to the end, or it was being deleted."""
+
+    code = "backups.archive_unfinished"
+
+
+class NotEncrypted(ArchiveError):
+    """An archive that had to be encrypted is not."""
+
+    code = "backups.not_encrypted"
+
+
+class FormatUnknown(ArchiveError):
+    """A form of archive that this version of the product does not read."""
+
+    code = "backups.format_unknown"
+
+
+class SchemaAhead(ArchiveError):
+    """The archive was written by newer code: it knows migrations that are not here."""
+
+    code = "backups.schema_ahead"
+
+
+class ManifestUnreadable(ArchiveError):
+    """``manifest.json`` or ``checksums.txt`` is not of the form that it should have."""
+
+    code = "backups.manifest_unreadable"
+
+
+class ManifestAltered(ArchiveError):
+    """``manifest.json`` is not the one that was written with this archive."""
+
+    code = "backups.manifest_altered"
+
+
+class MemberMissing(ArchiveError):
+    """A member that the manifest names is not there."""
+
+    code = "backups.member_missing"
+
+
+class MemberDamaged(ArchiveError):
+    """A member is not what was written: changed, cut, or in the place of another."""
+
+    code = "backups.member_damaged"
+
+
+class ContentDiffers(ArchiveError):
+    """What was given to be written is not what it was said to be."""
+
+    code = "backups.content_differs"
+
+
+class KeysUnusable(BackupError):
+    """The setting BACKUPS_KEYS cannot be read, or is empty where a key is needed."""
+
+    code = "backups.keys_unusable"
+
+
+class KeyMissing(ArchiveError):
+    """BACKUPS_KEYS does not hold the key that an archive was written with."""
+
+    code = "backups.key_missing"
+
+
+class KeyWrong(ArchiveError):
+    """BACKUPS_KEYS holds another key under the id that an archive names."""
+
+    code = "backups.key_wrong"
+
+
+class NameRefused(TargetError):
+    """This is no name of an object: it was not asked for."""
+
+    code = "backups.name_refused"
+
+
+class ObjectThere(TargetError):
+    """There is an object of this name already."""
+
+    code = "backups.object_there"
+
+
+class ConfigRefused(TargetError):
+    """The configuration of a target cannot be used."""
+
+    code = "backups.config_refused"
+
+
+class KindUnknown(TargetError):
+    """There is no such kind of target."""
+
+    code = "backups.kind_unknown"
+
+
+class KindWithoutAdapter(TargetError):
+    """The kind is known, and nothing here speaks it."""
+
+    code = "backups.kind_without_adapter"
+
+
+class PackageMissing(TargetError):
+    """What the kind needs is not installed."""
+
+    code = "backups.package_missing"
+
+
+class CredentialSealed(TargetError):
+    """The credential does not open with a key that this installation has."""
+
+    code = "backups.credential_sealed"

@@ -1,0 +1,8 @@
+"""What the backups app keeps in the database."""
+
+from backups.models.content import Content
+from backups.models.runs import BackupRun
+from backups.models.schedules import BackupSchedule, Notify
+from backups.models.targets import BackupTarget
+
+__all__ = ["BackupRun", "BackupSchedule", "BackupTarget", "Content", "Notify"]

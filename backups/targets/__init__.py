@@ -1,0 +1,1 @@
+"""Where archives are kept: one way to put, get, list and delete objects, whatever the target speaks."""
