@@ -182,3 +182,34 @@ class CredentialSealed(TargetError):
     """The credential does not open with a key that this installation has."""
 
     code = "backups.credential_sealed"
+
+
+class TargetDisabled(BackupError):
+    """Nothing is sent to a target that is not enabled."""
+
+    code = "backups.target_disabled"
+
+
+class TargetBusy(BackupError):
+    """Another run, of something else, is running at the target."""
+
+    code = "backups.target_busy"
+
+
+class ContentUnknown(BackupError):
+    """This version writes no archives of such a content."""
+
+    code = "backups.content_unknown"
+
+
+class RunEnded(BackupError):
+    """The run has ended already: there is nothing to stop."""
+
+    code = "backups.run_ended"
+
+
+class ReadBackFailed(BackupError):
+    """An archive that was just written is not sound when it is read back; it is written again."""
+
+    code = "backups.read_back_failed"
+    passing = True
