@@ -1,10 +1,15 @@
-"""The ends of a run. Each is written once, in the transaction of the job's own end."""
+"""The ends of a run. Each is written once, in the transaction of the job's own end, with what follows from it.
+
+People are told, and after a run that worked the schedule's plan is carried out by a job of its own.
+"""
 
 from typing import Any
 from uuid import UUID
 
 from backups.archive.manifest import Manifest
+from backups.expire_handler import expire_later
 from backups.models import BackupRun
+from backups.notices import tell_end_of
 from hubqueue.querysets import Now
 
 State = BackupRun.State
@@ -38,6 +43,9 @@ def cancel(run_id: UUID) -> None:
 
 
 def _close(run_id: UUID, state: State, **values: Any) -> None:
-    BackupRun.objects.filter(pk=run_id, state=State.RUNNING).update(
-        state=state, finished_at=Now(), **values
-    )
+    running = BackupRun.objects.filter(pk=run_id, state=State.RUNNING)
+    if not running.update(state=state, finished_at=Now(), **values):
+        return
+    run = BackupRun.objects.get(pk=run_id)
+    tell_end_of(run)
+    expire_later(run)

@@ -1,5 +1,8 @@
-"""Every kind of job of this app, for the queue to find."""
+"""Every kind of job of this app, for the queue to find; and its duties."""
 
+from backups.expire_handler import expire_archives
 from backups.run_handler import run_backup
+from backups.sweep_handler import sweep_target, sweep_targets
+from backups.verify_handler import verify_archive
 
-__all__ = ["run_backup"]
+__all__ = ["expire_archives", "run_backup", "sweep_target", "sweep_targets", "verify_archive"]
