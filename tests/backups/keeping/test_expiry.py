@@ -12,7 +12,9 @@ from backups.expire_handler import expire_archives, expire_later
 from backups.expiry import decisions_of, expire, expire_after
 from backups.models import BackupRun
 from backups.retention.rule import expiring
+from backups.services import request_run
 from hubqueue.testing import enqueued, move_clock, run_due_jobs
+from notifications.models import Notification
 from tests.backups.archive.made import RING, read, write
 from tests.backups.keeping.made import (
     Dying,
@@ -265,3 +267,32 @@ def test_an_expiry_whose_target_cannot_be_opened_gives_up_and_says_so(
                 run_due_jobs(kinds=[expire_archives])
     assert "did not expire: backups.target_unreachable" in caplog.text
     assert not enqueued(expire_archives)
+
+
+def test_a_scheduled_run_that_worked_ends_with_its_expiry_and_its_notice(
+    store, schedule, target, officer
+):
+    officer("root", is_superuser=True)
+    schedule.notify_on = ["success"]
+    schedule.save()
+    old = archive(store, schedule, days=2)
+    new = request_run(target, trigger="schedule", schedule=schedule)
+    run_due_jobs(kinds=["backups.run", "backups.expire"], raise_failures=True)
+    assert states(old, new) == ["EXPIRED", "SUCCEEDED"]
+    assert complete(store) == [new.archive]
+    (told,) = Notification.objects.all()
+    assert (told.category, told.subject_id) == ("backups.run_succeeded", str(new.pk))
+
+
+def test_a_run_that_failed_for_good_is_told_and_expires_nothing(
+    store, schedule, target, officer, settings
+):
+    officer("root", is_superuser=True)
+    old = archive(store, schedule, days=2)
+    archive(store, schedule, days=1)
+    new = request_run(target, trigger="schedule", schedule=schedule)
+    settings.BACKUPS_KEYS = ""
+    run_due_jobs(kinds=["backups.run", "backups.expire"])
+    assert states(old, new) == ["SUCCEEDED", "FAILED"]
+    assert len(complete(store)) == 2
+    assert [each.category for each in Notification.objects.all()] == ["backups.run_failed"]
