@@ -8,6 +8,12 @@ class BackupError(Exception):
     passing = False
 
 
+class RuleRefused(BackupError):
+    """A schedule cannot have this rule."""
+
+    code = "backups.rule_refused"
+
+
 class TargetError(BackupError):
     """A target did not do what was asked of it."""
 
