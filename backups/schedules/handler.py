@@ -45,5 +45,6 @@ def whole_installation() -> None:
     run_pass(None)
     now = database_now(router.db_for_write(BackupSchedule))
     late = owing().filter(tenant__isnull=False, next_run_at__lte=now)
-    for tenant in late.order_by("tenant").values_list("tenant", flat=True).distinct()[:MOST_SEEDED]:
+    tenants = late.order_by("tenant").values_list("tenant", flat=True).distinct()
+    for tenant in filter(None, tenants[:MOST_SEEDED]):
         schedules_of.using(dedupe_key=tenant, tenant=tenant).enqueue(tenant=tenant)

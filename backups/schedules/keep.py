@@ -4,6 +4,7 @@ from django.db import router, transaction
 
 from backups.errors import RuleRefused
 from backups.models import BackupSchedule, BackupTarget
+from backups.running.make import refuse_unknown
 from backups.schedules.handler import seed
 from backups.schedules.occurrences import next_moment
 from backups.schedules.rule import check
@@ -18,8 +19,9 @@ def keep(schedule: BackupSchedule) -> BackupSchedule:
     """Save a schedule, new or changed, and what it owes, and seed the pass, in one transaction.
 
     What passed while it was disabled is not owed. Raises ``RuleRefused`` for a rule, full rule or zone that cannot
-    be used.
+    be used, ``ContentUnknown`` for a content that this version does not write.
     """
+    refuse_unknown(schedule.content)
     now = database_now(router.db_for_write(BackupSchedule))
     before = BackupSchedule.objects.select_for_update().filter(pk=schedule.pk).first()
     schedule.created_at = now if before is None else before.created_at

@@ -16,7 +16,9 @@ def owing() -> QuerySet[BackupSchedule]:
 
 def of(tenant: str | None) -> QuerySet[BackupSchedule]:
     """Those of a tenant; None: those of the whole installation."""
-    return owing().filter(tenant=tenant) if tenant is not None else owing().filter(tenant__isnull=True)
+    return (
+        owing().filter(tenant=tenant) if tenant is not None else owing().filter(tenant__isnull=True)
+    )
 
 
 def next_owed(tenant: str | None) -> datetime | None:

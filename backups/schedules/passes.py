@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from django.db import router, transaction
 
-from backups.errors import RuleRefused, TargetBusy, TargetDisabled
+from backups.errors import ContentUnknown, RuleRefused, TargetBusy, TargetDisabled
 from backups.models import BackupRun, BackupSchedule
 from backups.schedules.occurrences import next_moment
 from backups.schedules.owed import of
@@ -18,11 +18,13 @@ BUSY = timedelta(minutes=5)
 
 @dataclass(slots=True)
 class Fired:
-    """How many schedules of a pass: started (or already running), waiting for a busy target, unreadable."""
+    """How many schedules of a pass: started (or already running), waiting for a busy target, unreadable,
+    refused (a content that this version does not write)."""
 
     started: int = 0
     busy: int = 0
     unreadable: int = 0
+    refused: int = 0
 
 
 def run_pass(tenant: str | None) -> Fired:
@@ -75,5 +77,8 @@ def _start(
         return now + BUSY
     except TargetDisabled:  # since a moment ago: it owes nothing until somebody enables it
         return schedule.next_run_at
+    except ContentUnknown:
+        fired.refused += 1
+        return following
     fired.started += 1
     return following

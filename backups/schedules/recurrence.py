@@ -72,9 +72,7 @@ def read(rule: str) -> Recurrence:
             " write what comes several times a day with BYHOUR, or as a cron such as '0 */6 * * *'."
         )
     if frequency not in FREQUENCIES:
-        raise RuleRefused(
-            f"FREQ must be one of {', '.join(FREQUENCIES)}, got {frequency!r}."
-        )
+        raise RuleRefused(f"FREQ must be one of {', '.join(FREQUENCIES)}, got {frequency!r}.")
     for part, text in parts.items():
         _check(part, text, frequency)
     _check_days(parts, frequency)
@@ -82,7 +80,9 @@ def read(rule: str) -> Recurrence:
         raise RuleRefused("BYSETPOS selects from days: name them with BYDAY or BYMONTHDAY, too.")
     hours, minutes = _numbers(parts, "BYHOUR"), _numbers(parts, "BYMINUTE")
     if (len(hours) or 1) * (len(minutes) or 1) > MOST_A_DAY:
-        raise RuleRefused(f"A rule fires at most {MOST_A_DAY} times a day; write what comes more often as a cron.")
+        raise RuleRefused(
+            f"A rule fires at most {MOST_A_DAY} times a day; write what comes more often as a cron."
+        )
     until = parts.pop("UNTIL", None)
     return Recurrence(
         text=";".join(f"{part}={text}" for part, text in parts.items()),
@@ -165,7 +165,9 @@ def _check(part: str, text: str, frequency: str) -> None:
             number = int(each) if NUMBER.fullmatch(each) else None
             if number is None or not least <= (abs(number) if from_end else number) <= most:
                 backwards = ", or counted from the end with a minus" if from_end else ""
-                raise RuleRefused(f"{part} must be from {least} to {most}{backwards}, got {each!r}.")
+                raise RuleRefused(
+                    f"{part} must be from {least} to {most}{backwards}, got {each!r}."
+                )
     elif part == "UNTIL":
         _until(text)
     elif part == "WKST":

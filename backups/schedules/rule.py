@@ -33,7 +33,9 @@ def check(rule: str, zone: str, anchor: datetime) -> None:
     """Raises ``RuleRefused`` when the rule cannot be read, fires too often, or never (within fifty years)."""
     _read(rule, zone)
     if not _is_apart(_times(rule)):
-        raise RuleRefused(f"A rule fires every {LEAST_MINUTES} minutes at most, got one that fires more often.")
+        raise RuleRefused(
+            f"A rule fires every {LEAST_MINUTES} minutes at most, got one that fires more often."
+        )
     endless = ";".join(each for each in rule.split(";") if not each.startswith("UNTIL="))
     if next(_walk(endless, zone, anchor, anchor), None) is None:
         raise RuleRefused("A rule must come true within fifty years, got one that never does.")
@@ -74,7 +76,9 @@ def _times(rule: str) -> list[int]:
     """The minutes of a day at which the rule may fire."""
     if "=" not in rule:
         fields = CronSim(rule, LONG_AGO)
-        return [60 * hour + minute for hour in sorted(fields.hours) for minute in sorted(fields.minutes)]
+        return [
+            60 * hour + minute for hour in sorted(fields.hours) for minute in sorted(fields.minutes)
+        ]
     read = recurrence.read(rule)
     return [60 * hour + minute for hour in read.hours or (0,) for minute in read.minutes or (0,)]
 
