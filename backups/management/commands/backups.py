@@ -7,6 +7,7 @@ import json
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from backups.archive import told
 from backups.archive.listing import State, archives
 from backups.archive.read import read_manifest
 from backups.archive.verify import Progress, verify
+from backups.commands import run
 from backups.conf import conf
 from backups.errors import BackupError
 from backups.keys import KeyRing, MasterKey
@@ -46,6 +48,7 @@ class Command(BaseCommand):
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
         _add_json(verbs.add_parser("keygen", help=KEYGEN, description=KEYGEN))
         _add_target(verbs.add_parser("list", help=LIST, description=LIST))
+        run.add(verbs.add_parser("run", help=run.HELP, description=run.HELP))
         inspect = verbs.add_parser("inspect", help=INSPECT, description=INSPECT)
         inspect.add_argument("archive", metavar="ARCHIVE", help="its directory, as list shows it")
         _add_target(inspect)
@@ -64,6 +67,7 @@ class Command(BaseCommand):
             "list": self._list,
             "inspect": self._inspect,
             "verify": self._verify,
+            "run": partial(run.run, self),
         }
         try:
             verbs[options["verb"]](options)
