@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from backups.admin.target_form import TargetForm
 from backups.errors import TargetError
 from backups.models import BackupTarget
+from backups.schedules.keep import target_enabled
 from backups.targets.credential import has_credential, keep_credential
 from backups.targets.trial import OK, try_target
 from hubqueue.admin import cells
@@ -71,9 +72,13 @@ class BackupTargetAdmin(BoundedAdmin[BackupTarget]):
             obj.plain_by = request.user.get_username()
             obj.plain_at = database_now(self.get_queryset(request).db)
         if change:
+            rows = self.get_queryset(request).filter(pk=obj.pk, enabled=False)
+            enables = obj.enabled and rows.exists()
             obj.save(
                 update_fields=["name", "config", "encryption", "plain_by", "plain_at", "enabled"]
             )
+            if enables:
+                target_enabled(obj)
         else:
             obj.save(force_insert=True)
         if secret := form.cleaned_data.get("new_credential"):
