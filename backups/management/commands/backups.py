@@ -19,7 +19,7 @@ from backups.archive import told
 from backups.archive.listing import State, archives
 from backups.archive.read import read_manifest
 from backups.archive.verify import Progress, verify
-from backups.commands import run
+from backups.commands import plan, run
 from backups.conf import conf
 from backups.errors import BackupError
 from backups.keys import KeyRing, MasterKey
@@ -48,6 +48,7 @@ class Command(BaseCommand):
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
         _add_json(verbs.add_parser("keygen", help=KEYGEN, description=KEYGEN))
         _add_target(verbs.add_parser("list", help=LIST, description=LIST))
+        plan.add(verbs.add_parser(plan.VERB, help=plan.HELP, description=plan.HELP))
         run.add(verbs.add_parser("run", help=run.HELP, description=run.HELP))
         inspect = verbs.add_parser("inspect", help=INSPECT, description=INSPECT)
         inspect.add_argument("archive", metavar="ARCHIVE", help="its directory, as list shows it")
@@ -67,6 +68,7 @@ class Command(BaseCommand):
             "list": self._list,
             "inspect": self._inspect,
             "verify": self._verify,
+            plan.VERB: partial(plan.run, self),
             "run": partial(run.run, self),
         }
         try:
