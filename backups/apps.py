@@ -11,7 +11,8 @@ class BackupsConfig(AppConfig):
     def ready(self) -> None:
         from backups import checks, logs, metrics  # noqa: F401 - registers
         from backups.categories import CATEGORIES
+        from backups.stale_notice import SCHEDULE_STALE
         from notifications.categories import register
 
-        for category in CATEGORIES:
+        for category in (*CATEGORIES, SCHEDULE_STALE):
             register(category)

@@ -8,12 +8,13 @@ from django.db.models import Q, QuerySet
 
 from backups.deletion import UNFINISHED_FOR, delete_marked
 from backups.errors import BackupError
-from backups.models import BackupRun, BackupSchedule, BackupTarget
+from backups.models import BackupRun, BackupSchedule
 from backups.retention.archives import Archive, State, Trigger
 from backups.retention.plan import Plan
 from backups.retention.rule import Decision, decide, expiring
 from backups.signals import expiry_failed
 from backups.targets.open_target import OpenTarget
+from backups.whole import begin_deleting
 from hubqueue.querysets import Now, database_now
 
 Run = BackupRun.State
@@ -99,11 +100,11 @@ def plan_of(schedule: BackupSchedule) -> Plan:
 def _mark(schedule: BackupSchedule) -> bool:
     """Whether anything may go now; what goes is marked, and stays marked whatever happens next.
 
-    Under a lock of the target's row, which nobody who refers to the target with a new run gets past: so no
+    Decided under a lock that waits for requests of runs that are being committed, and keeps others waiting: so no
     incremental begins on a parent that is being marked.
     """
     with transaction.atomic(using=router.db_for_write(BackupRun), durable=True):
-        BackupTarget.objects.select_for_update().get(pk=schedule.target_id)
+        begin_deleting(schedule.target_id)
         fresh = BackupSchedule.objects.filter(pk=schedule.pk).first()
         if fresh is None or fresh.target_id != schedule.target_id or not _worked(fresh):
             return False

@@ -7,6 +7,7 @@ from backups.models import BackupRun, BackupSchedule, BackupTarget, Content
 from backups.run_handler import run_backup
 from backups.running.make import refuse_unknown
 from backups.scopes import name_of
+from backups.whole import hold_archives
 
 OFTEN = 5  # a run that stood in the way may have ended before it was looked at
 
@@ -37,6 +38,7 @@ def request_run(
         asked_by=asked_by[:150],
     )
     with transaction.atomic(using=router.db_for_write(BackupRun)):
+        hold_archives(target.pk)
         _refuse_disabled(target)
         for _ in range(OFTEN):
             if run := _inserted(wanted):

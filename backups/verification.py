@@ -4,7 +4,8 @@ from uuid import UUID
 
 from backups.errors import ArchiveMissing
 from backups.models import BackupRun
-from backups.verify_handler import archives_to_verify, verify_archive
+from backups.verify_handler import verify_archive
+from backups.whole import whole_archives
 
 
 def request_verification(run: BackupRun, asked_by: str = "") -> UUID:
@@ -12,7 +13,7 @@ def request_verification(run: BackupRun, asked_by: str = "") -> UUID:
 
     Raises ``ArchiveMissing`` for a run that has no whole archive: it has not succeeded, or is expiring.
     """
-    if not archives_to_verify().filter(pk=run.pk).exclude(archive="").exists():
+    if not whole_archives().filter(pk=run.pk).exists():
         raise ArchiveMissing("This run has no archive that could be verified.")
     job = verify_archive.using(dedupe_key=str(run.pk)).enqueue(run_id=run.pk, asked_by=asked_by)
     return job.id

@@ -4,7 +4,7 @@ from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from django.db import models, transaction
+from django.db import transaction
 
 from backups.archive.verify import Progress, Report, verify
 from backups.conf import conf
@@ -13,10 +13,9 @@ from backups.models import BackupRun, BackupTarget
 from backups.notices import tell_unsound
 from backups.signals import archive_verified
 from backups.targets.opening import open_store
+from backups.whole import whole_archives
 from hubqueue.api import Backoff, Done, JobContext, Result, Retry, handler
 from hubqueue.querysets import Now
-
-Run = BackupRun.State
 
 
 @handler(
@@ -32,7 +31,7 @@ def verify_archive(job: JobContext, *, run_id: UUID, asked_by: str = "") -> Resu
 
     A target that does not answer says nothing of the archive: it is asked again later.
     """
-    run = archives_to_verify().select_related("target").filter(pk=run_id).first()
+    run = whole_archives().select_related("target").filter(pk=run_id).first()
     if run is None:
         return Done({"verified": False})
     try:
@@ -41,11 +40,6 @@ def verify_archive(job: JobContext, *, run_id: UUID, asked_by: str = "") -> Resu
         return Retry(code=failed.code)
     codes = list(dict.fromkeys(each.code for each in report.findings))
     return Done({"verified": True, "findings": codes}, record=partial(_record, run, codes, job.id))
-
-
-def archives_to_verify() -> models.QuerySet[BackupRun]:
-    """Archives that are whole as far as the rows know."""
-    return BackupRun.objects.filter(state=Run.SUCCEEDED, expiring_at__isnull=True)
 
 
 def _read(run: BackupRun, job: JobContext) -> Report:
@@ -65,7 +59,7 @@ def _read(run: BackupRun, job: JobContext) -> Report:
 
 def _record(run: BackupRun, codes: list[str], job_id: UUID) -> None:
     """What was found counts only while the archive is not being deleted: that would be found as damage."""
-    if not archives_to_verify().filter(pk=run.pk).update(verified_at=Now(), findings=codes):
+    if not whole_archives().filter(pk=run.pk).update(verified_at=Now(), findings=codes):
         return
     if codes:
         tell_unsound(run, job_id)
