@@ -2,6 +2,7 @@
 
 import threading
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.db import connection, transaction
@@ -272,3 +273,20 @@ def test_only_the_tenant_is_in_the_job(make: MakeSchedule) -> None:
     make()
     assert jobs()[0].payload == {"tenant": "acme"}
     assert schedules_of.kind == "backups.schedule"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_schedule_makes_an_archive_that_is_sound(make: MakeSchedule, tmp_path: Path) -> None:
+    schedule = make("Nightly")
+    with move_clock(HOUR):
+        do_passes()
+        run_due_jobs(queues=["backups"])
+    run = BackupRun.objects.get()
+    assert (run.state, run.code, run.findings, run.schedule_id) == (
+        "SUCCEEDED",
+        "",
+        [],
+        schedule.pk,
+    )
+    assert run.verified_at is not None
+    assert (tmp_path / "nightly" / run.archive / "checksums.txt").is_file()
