@@ -219,3 +219,22 @@ class ReadBackFailed(BackupError):
 
     code = "backups.read_back_failed"
     passing = True
+
+
+class ToolMissing(BackupError):
+    """PostgreSQL's own programs are not here, or only ones that are older than the server."""
+
+    code = "backups.tool_missing"
+
+
+class ToolFailed(BackupError):
+    """A program of PostgreSQL ended with an error, or was killed."""
+
+    code = "backups.tool_failed"
+    passing = True
+
+
+class DatabaseNotEmpty(BackupError):
+    """A whole database is only restored into an empty one."""
+
+    code = "backups.database_not_empty"

@@ -14,7 +14,7 @@ from backups.archive.manifest import (
 )
 from backups.archive.measure import Measure
 from backups.archive.members import examine
-from backups.archive.names import CHECKSUMS, MANIFEST, label_of, media_path, rows_path
+from backups.archive.names import CHECKSUMS, DUMP, MANIFEST, label_of, media_path, rows_path
 from backups.archive.packing import LEVEL, packed
 from backups.archive.sealed import sealed
 from backups.errors import (
@@ -78,6 +78,14 @@ class ArchiveWriter:
         if path in self._members:
             return self._members[path]
         return self._kept(path) or self._sent(path, sha256, content)
+
+    def add_dump(self, pieces: Iterable[bytes]) -> Member:
+        """Store the dump of a whole database. Raises ``TargetError``; whatever ``pieces`` raises comes through.
+
+        Nothing is stored then.
+        """
+        packing = packed(pieces, level=self._level)
+        return self._keep(DUMP, self._put(DUMP, self._encrypted(packing, DUMP)), None)
 
     def finish(self) -> Manifest:
         """Write the manifest, delete what an earlier attempt left, and complete the archive by its checksums."""

@@ -23,6 +23,7 @@ from backups.running.attempt import Attempt
 from backups.running.fenced import Fenced
 from backups.running.pace import Pace
 from backups.running.rows import write_rows
+from backups.running.system import write_system
 from backups.targets.open_target import OpenTarget
 from backups.targets.opening import open_store
 from hubqueue.api import JobContext
@@ -36,7 +37,7 @@ class Writes(Protocol):
     def __call__(self, attempt: Attempt, *, until: float) -> Manifest: ...
 
 
-WRITERS: dict[str, Writes] = {Content.ROWS: write_rows}
+WRITERS: dict[str, Writes] = {Content.ROWS: write_rows, Content.SYSTEM: write_system}
 
 
 def refuse_unknown(content: str) -> None:
