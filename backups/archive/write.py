@@ -14,7 +14,15 @@ from backups.archive.manifest import (
 )
 from backups.archive.measure import Measure
 from backups.archive.members import examine
-from backups.archive.names import CHECKSUMS, DUMP, MANIFEST, label_of, media_path, rows_path
+from backups.archive.names import (
+    CHECKSUMS,
+    DUMP,
+    MANIFEST,
+    digest_of,
+    label_of,
+    media_path,
+    rows_path,
+)
 from backups.archive.packing import LEVEL, packed
 from backups.archive.sealed import sealed
 from backups.errors import (
@@ -141,12 +149,13 @@ class ArchiveWriter:
     def _manifest(self) -> Manifest:
         members = tuple(self._members.values())
         rows = [each for each in members if each.records is not None]
+        media = sum(1 for each in members if digest_of(each.path))
         about = {name: getattr(self.about, name) for name in About.__struct_fields__}
         return Manifest(
             **about,
             encryption=_encryption(self._keys, self._key, self._salt),
             counts={label: each.records or 0 for each in rows if (label := label_of(each.path))},
-            media=Media(count=len(members) - len(rows), bytes=self._media_bytes),
+            media=Media(count=media, bytes=self._media_bytes),
             members=members,
         )
 

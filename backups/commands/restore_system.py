@@ -13,7 +13,9 @@ from backups.system.restore import refuse_filled, restore
 from backups.targets.store import Store
 
 VERB = "restore-system"
-HELP = "Fill an empty database from an archive of the whole system; every unfinished job is set aside."
+HELP = (
+    "Fill an empty database from an archive of the whole system; every unfinished job is set aside."
+)
 
 
 def add(parser: ArgumentParser) -> None:

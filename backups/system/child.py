@@ -61,7 +61,7 @@ def refuse_failed(program: Program) -> None:
     """Wait for the end. Raises ``ToolFailed`` unless it was a good one."""
     code = program.wait()
     if code != 0:
-        name = os.path.basename(str(program.args[0]))  # type: ignore[index]  # noqa: PTH119
+        name = os.path.basename(str(program.args[0]))  # type: ignore[index]
         raise ToolFailed(f"{name} ended with {code}, expected 0: nothing of it was kept")
 
 

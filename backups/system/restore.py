@@ -6,7 +6,6 @@ the copy safe. So there is no moment at which a worker sees a job that it could 
 
 from collections.abc import Callable
 from contextlib import suppress
-from importlib.resources import files
 from threading import Thread
 from typing import IO
 
@@ -23,6 +22,18 @@ COMMIT = b"\nCOMMIT;\n"
 TAIL = 4096  # bytes at the end of the SQL, in which the COMMIT is: a few comments follow it
 # pg_restore leaves an empty search path behind.
 BEFORE = "\nSET LOCAL search_path TO DEFAULT;\nSET CONSTRAINTS ALL IMMEDIATE;\n"
+
+# The runs that the dump caught at work have no job that would end them. Older schemas have no runs.
+RUNS = """
+DO $$
+BEGIN
+    IF to_regclass('backups_backuprun') IS NOT NULL THEN
+        UPDATE backups_backuprun SET state = 'FAILED', code = 'backups.restored', finished_at = hubqueue_now()
+        WHERE state = 'RUNNING';
+    END IF;
+END
+$$;
+"""
 
 ANYTHING = """
 SELECT EXISTS (
@@ -85,7 +96,9 @@ def refuse_filled(connection: BaseDatabaseWrapper) -> None:
 def _feed(sql: Program, archive: Archive, checkpoint: Callable[[], object]) -> None:
     assert sql.stdin is not None
     try:
-        for piece in archive.dump():  # to its end: the last piece is compared after it was handed out
+        for (
+            piece
+        ) in archive.dump():  # to its end: the last piece is compared after it was handed out
             checkpoint()
             _write(sql.stdin, piece)
         sql.stdin.close()
@@ -100,11 +113,14 @@ class _Between(Thread):
 
     def __init__(self, sql: Program, into: Program) -> None:
         super().__init__(daemon=True)
-        assert sql.stdout is not None and into.stdin is not None
+        assert sql.stdout is not None
+        assert into.stdin is not None
         self._from, self._to, self._tail = sql.stdout, into.stdin, b""
 
     def run(self) -> None:
-        with suppress(OSError, ValueError):  # either program died: the other one is told by its exit code
+        with suppress(
+            OSError, ValueError
+        ):  # either program died: the other one is told by its exit code
             while piece := self._from.read(PIECE):
                 self._tail += piece
                 _write(self._to, self._tail[:-TAIL])
@@ -118,8 +134,7 @@ class _Between(Thread):
         head, commit, rest = self._tail.rpartition(COMMIT)
         if not commit:
             raise ToolFailed("pg_restore ended without a COMMIT: nothing was restored")
-        runs = files(__package__).joinpath("close_runs.sql").read_text(encoding="utf-8")
-        safe = f"{BEFORE}{set_aside()}\n{runs}".encode()
+        safe = f"{BEFORE}{set_aside()}\n{RUNS}".encode()
         try:
             _write(self._to, head + safe + commit + rest)
             self._to.close()
