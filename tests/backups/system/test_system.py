@@ -316,6 +316,16 @@ def test_a_run_of_the_system_makes_such_an_archive_and_its_copy_says_the_run_end
         call_command("backups", "restore-system", run.archive, *where, "--database", "copy")
 
 
+def test_the_system_is_not_given_to_a_tenant(settings, tmp_path):
+    settings.BACKUPS_VOLUME, settings.BACKUPS_KEYS = str(tmp_path), KEY.text
+    cellar = BackupTarget.objects.create(name="Cellar", kind="local", config={"path": "target"})
+    run = request_run(cellar, trigger="manual", content="system", tenant="acme")
+    run_due_jobs(queues=["backups"])
+    run.refresh_from_db()
+    assert (run.state, run.code) == (BackupRun.State.FAILED, "backups.content_unknown")
+    assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
+
+
 def dumping() -> list[int]:
     """The pg_dump processes that are children of ours."""
     found = []
