@@ -1,9 +1,11 @@
 """The officers' verbs on runs. Each takes who and why, and leaves a log entry."""
 
+from datetime import datetime
+
 from django.db import transaction
 
-from backups import closing, services
-from backups.errors import RunEnded
+from backups import closing, services, verification
+from backups.errors import ArchiveMissing, RunEnded
 from backups.models import BackupRun, BackupTarget, Content
 from hubqueue import officers
 from hubqueue.errors import MoveRefused
@@ -46,6 +48,37 @@ def cancel(run: BackupRun, *, actor: str, reason: str) -> None:
     if not _stopped(found, actor, reason):
         closing.cancel(found.pk)
     _log("cancel", found, actor, reason)
+
+
+@transaction.atomic
+def verify(run: BackupRun, *, actor: str, reason: str) -> None:
+    """Queue a verification of the archive. Raises ``ArchiveMissing``."""
+    verification.request_verification(run, asked_by=actor)
+    _log("verify", run, actor, reason)
+
+
+@transaction.atomic
+def pin(run: BackupRun, *, until: datetime, actor: str, reason: str) -> None:
+    """No plan deletes the archive before ``until``. Raises ``ArchiveMissing``."""
+    _pinned(run, until)
+    _log("pin", run, actor, reason)
+
+
+@transaction.atomic
+def unpin(run: BackupRun, *, actor: str, reason: str) -> None:
+    """The plan of its schedule decides about the archive again. Raises ``ArchiveMissing``."""
+    _pinned(run, None)
+    _log("unpin", run, actor, reason)
+
+
+def _pinned(run: BackupRun, until: datetime | None) -> None:
+    """Under the lock under which expiry marks what goes: a pin is there before the mark, or is refused."""
+    BackupTarget.objects.select_for_update().get(pk=run.target_id)
+    whole = BackupRun.objects.filter(
+        pk=run.pk, state=BackupRun.State.SUCCEEDED, expiring_at__isnull=True
+    )
+    if not whole.update(pinned_until=until):
+        raise ArchiveMissing("This run has no archive that could be pinned.")
 
 
 def _stopped(run: BackupRun, actor: str, reason: str) -> bool:
