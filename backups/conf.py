@@ -13,11 +13,13 @@ class Conf:
     """Each field is the Django setting of the name in upper case. Times are seconds.
 
     ``backups_volume`` is the directory that local targets lie in; empty = there are none.
+    ``backups_pg_bin`` is the directory of pg_dump, pg_restore and psql; empty = they are looked for.
     ``backups_timeout`` is for each wait for a target, ``backups_test_timeout`` for each of a test's.
     """
 
     backups_keys: str = field(default="", repr=False)
     backups_volume: str = ""
+    backups_pg_bin: str = ""
     backups_timeout: float = 30.0
     backups_test_timeout: float = 10.0
 
@@ -36,6 +38,8 @@ class Conf:
                 found.append(str(unusable))
             if self.backups_volume and not Path(self.backups_volume).is_absolute():
                 found.append("BACKUPS_VOLUME must be an absolute path, got a relative one.")
+            if self.backups_pg_bin and not Path(self.backups_pg_bin).is_absolute():
+                found.append("BACKUPS_PG_BIN must be an absolute path, got a relative one.")
         return found
 
 

@@ -8,6 +8,12 @@ class BackupError(Exception):
     passing = False
 
 
+class RuleRefused(BackupError):
+    """A schedule cannot have this rule."""
+
+    code = "backups.rule_refused"
+
+
 class TargetError(BackupError):
     """A target did not do what was asked of it."""
 
@@ -182,3 +188,53 @@ class CredentialSealed(TargetError):
     """The credential does not open with a key that this installation has."""
 
     code = "backups.credential_sealed"
+
+
+class TargetDisabled(BackupError):
+    """Nothing is sent to a target that is not enabled."""
+
+    code = "backups.target_disabled"
+
+
+class TargetBusy(BackupError):
+    """Another run, of something else, is running at the target."""
+
+    code = "backups.target_busy"
+
+
+class ContentUnknown(BackupError):
+    """This version writes no archives of such a content."""
+
+    code = "backups.content_unknown"
+
+
+class RunEnded(BackupError):
+    """The run has ended already: there is nothing to stop."""
+
+    code = "backups.run_ended"
+
+
+class ReadBackFailed(BackupError):
+    """An archive that was just written is not sound when it is read back; it is written again."""
+
+    code = "backups.read_back_failed"
+    passing = True
+
+
+class ToolMissing(BackupError):
+    """PostgreSQL's own programs are not here, or only ones that are older than the server."""
+
+    code = "backups.tool_missing"
+
+
+class ToolFailed(BackupError):
+    """A program of PostgreSQL ended with an error, or was killed."""
+
+    code = "backups.tool_failed"
+    passing = True
+
+
+class DatabaseNotEmpty(BackupError):
+    """A whole database is only restored into an empty one."""
+
+    code = "backups.database_not_empty"

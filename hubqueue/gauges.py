@@ -5,10 +5,11 @@ Every read is bounded, whatever the table's size: see ``CAP``.
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from django.db import DatabaseError
 from django.db.backends.utils import CursorWrapper
 from prometheus_client import REGISTRY, CollectorRegistry, Metric
 from prometheus_client.core import GaugeMetricFamily
@@ -111,6 +112,20 @@ class Picture:
     snapshot_age: float = 0.0
     duty_ran: dict[str, float] = field(default_factory=dict)
     duty_succeeded: dict[str, float] = field(default_factory=dict)
+    others: list[Metric] = field(default_factory=list)
+
+
+Reading = Callable[[CursorWrapper], Iterable[Metric]]
+_readings: dict[str, Reading] = {}
+
+
+def register_reading(name: str, read: Reading) -> None:
+    """Publish gauges of an application at each scrape, beside those of the queue. Registering a name again replaces it.
+
+    ``read`` gets the cursor of the scrape: a read-only transaction that is ended after ``PATIENCE``, and follows
+    indexes only. It must be quick and bounded. When the database refuses its statements, its gauges are absent.
+    """
+    _readings[name] = read
 
 
 def take(cursor: CursorWrapper) -> Picture:
@@ -141,6 +156,23 @@ def take(cursor: CursorWrapper) -> Picture:
     return picture
 
 
+def scrape(cursor: CursorWrapper) -> Picture:
+    """The picture with what applications registered. In a transaction."""
+    picture = take(cursor)
+    for read in _readings.values():
+        picture.others += _others(cursor, read)
+    return picture
+
+
+def _others(cursor: CursorWrapper, read: Reading) -> list[Metric]:
+    cursor.execute("SAVEPOINT reading")
+    try:
+        return list(read(cursor))
+    except DatabaseError:
+        cursor.execute("ROLLBACK TO SAVEPOINT reading")
+        return []
+
+
 def _add_ready(
     picture: Picture, queue: str, kind: str, due: bool, count: int, age: float, over: bool
 ) -> None:
@@ -152,7 +184,7 @@ def _add_ready(
         picture.capped.add(queue)
 
 
-current = Aside(take, patience=PATIENCE, keep=KEEP)
+current = Aside(scrape, patience=PATIENCE, keep=KEEP)
 
 
 class GaugeCollector(Collector):
@@ -172,6 +204,7 @@ class GaugeCollector(Collector):
         up.add_metric([], 1)
         yield up
         yield from _families(picture)
+        yield from picture.others
 
 
 def _families(picture: Picture) -> Iterator[Metric]:

@@ -11,9 +11,11 @@ from django.urls import path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from backups.admin.run_verbs import START
 from backups.admin.target_form import TargetForm
 from backups.errors import TargetError
-from backups.models import BackupTarget
+from backups.models import BackupRun, BackupTarget
+from backups.schedules.keep import target_enabled
 from backups.targets.credential import has_credential, keep_credential
 from backups.targets.trial import OK, try_target
 from hubqueue.admin import cells
@@ -30,6 +32,7 @@ TEST = Verb(
     do=lambda row, actor, reason: try_target(row),
     refusal=TargetError,
 )
+MOST_SCHEDULES = 20
 NOT_ENCRYPTED = "Archives at this target are not encrypted: whoever can read it reads all of them."
 
 
@@ -46,8 +49,10 @@ class BackupTargetAdmin(BoundedAdmin[BackupTarget]):
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view(self.test_view)
+        start = self.admin_site.admin_view(self.start_view)
         return [
             path("<uuid:row_id>/test/now/", view, name="backups_backuptarget_test"),
+            path("<uuid:row_id>/start/now/", start, name="backups_backuptarget_start"),
             *super().get_urls(),
         ]
 
@@ -71,9 +76,13 @@ class BackupTargetAdmin(BoundedAdmin[BackupTarget]):
             obj.plain_by = request.user.get_username()
             obj.plain_at = database_now(self.get_queryset(request).db)
         if change:
+            rows = self.get_queryset(request).filter(pk=obj.pk, enabled=False)
+            enables = obj.enabled and rows.exists()
             obj.save(
                 update_fields=["name", "config", "encryption", "plain_by", "plain_at", "enabled"]
             )
+            if enables:
+                target_enabled(obj)
         else:
             obj.save(force_insert=True)
         if secret := form.cleaned_data.get("new_credential"):
@@ -91,6 +100,9 @@ class BackupTargetAdmin(BoundedAdmin[BackupTarget]):
                 "subtitle": None,
                 "sentences": _standing_of(obj),
                 "may_test": request.user.has_perm(TEST.permission),
+                "may_start": obj.enabled and request.user.has_perm(START.permission),
+                "may_see_runs": request.user.has_perm("backups.view_backuprun"),
+                "schedules": obj.schedules.order_by("name")[:MOST_SCHEDULES],
             }
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -102,6 +114,20 @@ class BackupTargetAdmin(BoundedAdmin[BackupTarget]):
         back = reverse("admin:backups_backuptarget_change", args=[row.pk])
         rows = self.get_queryset(request).filter(pk=row.pk)
         return ask_and_do(self, request, rows, TEST, back=back) or HttpResponseRedirect(back)
+
+    def start_view(self, request: HttpRequest, row_id: UUID) -> HttpResponse:
+        """Ask why; with an answer start a run and go to it."""
+        row = get_object_or_404(self.get_queryset(request), pk=row_id)
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        back = reverse("admin:backups_backuptarget_change", args=[row.pk])
+        rows = self.get_queryset(request).filter(pk=row.pk)
+        if asked := ask_and_do(self, request, rows, START, back=back):
+            return asked
+        run = BackupRun.objects.filter(target=row, state=BackupRun.State.RUNNING).first()
+        if run is not None and request.user.has_perm("backups.view_backuprun"):
+            back = reverse("admin:backups_backuprun_change", args=[run.pk])
+        return HttpResponseRedirect(back)
 
     @admin.display(description="encrypted")
     def encrypted(self, row: BackupTarget) -> SafeString | str:

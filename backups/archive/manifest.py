@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta, Struct
 
-from backups.archive.names import SCOPE, ArchiveName, Mode, digest_of, label_of
+from backups.archive.names import DUMP, SCOPE, ArchiveName, Mode, digest_of, label_of
 from backups.errors import FormatUnknown, KeyWrong, ManifestAltered, ManifestUnreadable
 from backups.keys import ArchiveKeys, KeyRing
 
@@ -76,7 +76,7 @@ class Media(Part, frozen=True, kw_only=True):
 
 
 class Member(Part, frozen=True, kw_only=True):
-    """A member as it is stored. ``records`` are the lines of ``data/``, and ``None`` for ``media/``."""
+    """A member as it is stored. ``records`` are the lines of ``data/``, and ``None`` for all else."""
 
     path: str
     bytes: Count
@@ -132,11 +132,9 @@ class Manifest(About, frozen=True, kw_only=True):
             raise ValueError("A member is named twice.")
         rows = {label: each.records for each in self.members if (label := label_of(each.path))}
         media = sum(1 for path in paths if digest_of(path))
-        if len(rows) + media != len(self.members):
+        if len(rows) + media + (DUMP in paths) != len(self.members):
             raise ValueError("A member has a path that no member has.")
-        if any(
-            (each.records is None) != (digest_of(each.path) is not None) for each in self.members
-        ):
+        if any((each.records is None) != (label_of(each.path) is None) for each in self.members):
             raise ValueError("Rows, and nothing else, are counted.")
         if rows != self.counts or media != self.media.count:
             raise ValueError("The totals are not those of the members.")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from backups.archive.manifest import Member
 from backups.archive.measure import Measure
-from backups.archive.names import digest_of, label_of
+from backups.archive.names import digest_of, is_packed, label_of
 from backups.archive.packing import unpacked
 from backups.archive.sealed import opened
 from backups.errors import MemberDamaged, MemberMissing, ObjectMissing
@@ -25,7 +25,7 @@ class Examined:
 def content(pieces: Iterable[bytes], path: str, keys: ArchiveKeys | None) -> Iterator[bytes]:
     """The content of a member, decrypted and unpacked. Raises ``MemberDamaged``, maybe after some of it."""
     plain = opened(pieces, keys, path) if keys else pieces
-    return unpacked(plain) if label_of(path) else iter(plain)
+    return unpacked(plain) if is_packed(path) else iter(plain)
 
 
 def examine(

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Self
 
 MANIFEST = "manifest.json"
+DUMP = "system/database.dump.zst"  # a whole database, in an archive of the system
 CHECKSUMS = "checksums.txt"  # written last: with it, the archive is complete
 
 SCOPE = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
@@ -85,6 +86,11 @@ def label_of(path: str) -> str | None:
     """The model whose rows are at this path; ``None`` when it is another kind of member."""
     found = _ROWS.fullmatch(path)
     return found["label"] if found else None
+
+
+def is_packed(path: str) -> bool:
+    """Whether what is at this path is compressed with Zstandard: rows and the dump of a database."""
+    return path == DUMP or label_of(path) is not None
 
 
 def digest_of(path: str) -> str | None:

@@ -6,7 +6,7 @@ from backups.archive import checksums
 from backups.archive.manifest import Manifest, Member, parsed, unlocked
 from backups.archive.measure import Measure
 from backups.archive.members import compare_stored, content, examine, stream
-from backups.archive.names import CHECKSUMS, MANIFEST, ArchiveName, media_path, rows_path
+from backups.archive.names import CHECKSUMS, DUMP, MANIFEST, ArchiveName, media_path, rows_path
 from backups.archive.schema import Schema, refuse_ahead
 from backups.errors import (
     ArchiveMissing,
@@ -49,6 +49,10 @@ class Archive:
     def media(self, sha256: str) -> Iterator[bytes]:
         """A content by its digest, in pieces. Raises as ``rows`` does."""
         return self._content(media_path(sha256))
+
+    def dump(self) -> Iterator[bytes]:
+        """The dump of a whole database as ``pg_dump`` wrote it, in pieces. Raises as ``rows`` does."""
+        return self._content(DUMP)
 
     def _content(self, path: str) -> Iterator[bytes]:
         member = self._members.get(path)

@@ -8,6 +8,7 @@ from django.template.defaultfilters import filesizeformat
 
 from backups.archive.listing import Found
 from backups.archive.manifest import Manifest
+from backups.archive.names import DUMP
 from backups.archive.verify import Progress, Report
 
 
@@ -74,5 +75,8 @@ def _facts(manifest: Manifest) -> Iterator[tuple[str, object]]:
     yield "snapshot", manifest.snapshot.at.isoformat()
     yield "encryption", f"{encryption.algorithm}, key {encryption.key_id}" if encryption else "none"
     yield "media", f"{manifest.media.count}, {size(manifest.media.bytes)}"
+    for member in manifest.members:
+        if member.path == DUMP:
+            yield "database", size(member.bytes)
     for label, count in manifest.counts.items():
         yield "rows", f"{label} {count}"

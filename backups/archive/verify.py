@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from backups.archive.manifest import Manifest, unlocked
 from backups.archive.members import examine
-from backups.archive.names import CHECKSUMS, MANIFEST
+from backups.archive.names import CHECKSUMS, MANIFEST, digest_of
 from backups.archive.read import read_manifest, sizes
 from backups.errors import ArchiveError, MemberDamaged, NotEncrypted
 from backups.keys import ArchiveKeys, KeyRing
@@ -83,7 +83,7 @@ def _examined(
     for number, member in enumerate(manifest.members, start=1):
         try:
             examined = examine(store, name, member.path, keys, member=member)
-            media += examined.content_bytes if member.records is None else 0
+            media += examined.content_bytes if digest_of(member.path) else 0
         except ArchiveError as wrong:
             found.append(Finding(wrong.code, member.path, str(wrong)))
         done += member.bytes

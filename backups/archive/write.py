@@ -14,7 +14,15 @@ from backups.archive.manifest import (
 )
 from backups.archive.measure import Measure
 from backups.archive.members import examine
-from backups.archive.names import CHECKSUMS, MANIFEST, label_of, media_path, rows_path
+from backups.archive.names import (
+    CHECKSUMS,
+    DUMP,
+    MANIFEST,
+    digest_of,
+    label_of,
+    media_path,
+    rows_path,
+)
 from backups.archive.packing import LEVEL, packed
 from backups.archive.sealed import sealed
 from backups.errors import (
@@ -79,6 +87,14 @@ class ArchiveWriter:
             return self._members[path]
         return self._kept(path) or self._sent(path, sha256, content)
 
+    def add_dump(self, pieces: Iterable[bytes]) -> Member:
+        """Store the dump of a whole database. Raises ``TargetError``; whatever ``pieces`` raises comes through.
+
+        Nothing is stored then.
+        """
+        packing = packed(pieces, level=self._level)
+        return self._keep(DUMP, self._put(DUMP, self._encrypted(packing, DUMP)), None)
+
     def finish(self) -> Manifest:
         """Write the manifest, delete what an earlier attempt left, and complete the archive by its checksums."""
         manifest = self._manifest()
@@ -133,12 +149,13 @@ class ArchiveWriter:
     def _manifest(self) -> Manifest:
         members = tuple(self._members.values())
         rows = [each for each in members if each.records is not None]
+        media = sum(1 for each in members if digest_of(each.path))
         about = {name: getattr(self.about, name) for name in About.__struct_fields__}
         return Manifest(
             **about,
             encryption=_encryption(self._keys, self._key, self._salt),
             counts={label: each.records or 0 for each in rows if (label := label_of(each.path))},
-            media=Media(count=len(members) - len(rows), bytes=self._media_bytes),
+            media=Media(count=media, bytes=self._media_bytes),
             members=members,
         )
 

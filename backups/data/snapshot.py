@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 
-from backups.data.tables import Table
 from backups.data.text_form import SETTINGS
 from backups.errors import BackupError
 from hubqueue.api import dedicated_connection
@@ -33,6 +33,13 @@ class TablesLocked(BackupError):
     passing = True
 
 
+class Named(Protocol):
+    """A table, for its lock: only its name in the database counts."""
+
+    @property
+    def name(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """``taken_at``: every transaction that was committed by then is in it (the database's clock).
@@ -49,7 +56,7 @@ class Snapshot:
 
 @contextmanager
 def snapshot(
-    tables: Sequence[Table], using: str | None = None, *, lock_seconds: float = 60
+    tables: Sequence[Named], using: str | None = None, *, lock_seconds: float = 60
 ) -> Iterator[Snapshot]:
     """Hold a snapshot over a connection of its own until the block ends. It can only read.
 
@@ -74,7 +81,7 @@ def _begin(connection: BaseDatabaseWrapper) -> None:
             cursor.execute(TRANSACTION_UNLIMITED)
 
 
-def _lock(connection: BaseDatabaseWrapper, tables: Sequence[Table], seconds: float) -> None:
+def _lock(connection: BaseDatabaseWrapper, tables: Sequence[Named], seconds: float) -> None:
     names = ", ".join(connection.ops.quote_name(table.name) for table in tables)
     if not names:
         return

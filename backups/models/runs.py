@@ -20,7 +20,9 @@ class BackupRun(models.Model):
     and what retention orders by. ``tenant`` None = the whole installation. ``parent`` is what an incremental
     continues. ``transactions`` is the snapshot (``pg_current_snapshot()``) that the archive's rows are of.
     ``verified_at`` and ``findings`` (codes; empty = sound) are of the last verification. ``share`` is from 0 to 1.
-    ``rows``, ``media`` and ``bytes`` (stored) are known when it has succeeded. Moments are on the database's clock.
+    ``rows``, ``media`` and ``bytes`` (stored) are known when it has succeeded. ``expiring_at`` is set before the
+    first object of a SUCCEEDED archive is deleted: from then on it is no archive to restore, to continue or to
+    count, and it becomes EXPIRED when the last object is gone. Moments are on the database's clock.
     """
 
     class State(models.TextChoices):
@@ -68,6 +70,7 @@ class BackupRun(models.Model):
     verified_at = models.DateTimeField(null=True)
     findings: Any = models.JSONField(default=list)
     pinned_until = models.DateTimeField(null=True, blank=True)
+    expiring_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         ordering = ["-started_at", "-id"]

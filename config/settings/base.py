@@ -102,6 +102,7 @@ WEBHOOKS_DEADLINE = env.float("WEBHOOKS_DEADLINE", default=15.0)
 WEBHOOKS_IN_FLIGHT = env.int("WEBHOOKS_IN_FLIGHT", default=2)
 
 BACKUPS_VOLUME = env.str("BACKUPS_VOLUME", default="")
+BACKUPS_PG_BIN = env.str("BACKUPS_PG_BIN", default="")
 BACKUPS_TIMEOUT = env.float("BACKUPS_TIMEOUT", default=30.0)
 
 # Whose word about who the client is counts; nobody else's header is read.

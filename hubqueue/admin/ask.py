@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.text import capfirst
 
+from hubqueue.admin.typed import TYPED, typed
 from hubqueue.admin.verbs import ReasonForm
 
 MOST_AT_ONCE = 200
@@ -21,7 +22,9 @@ MOST_AT_ONCE = 200
 class Verb:
     """One verb of a page. ``do(row, actor, reason)`` raises ``refusal`` for a refusal: an error with a ``code``.
 
-    ``done`` says afterwards what happened and what comes next, ``name`` what a row is called.
+    ``done`` says afterwards what happened and what comes next, ``name`` what a row is called. What ``form`` asks
+    besides the reason is given to ``do`` by name. ``typed`` is what has to be typed before a verb is done that
+    destroys; such a verb is for one row at a time.
     """
 
     word: str
@@ -29,9 +32,19 @@ class Verb:
     explanation: str
     permission: str
     done: str
-    do: Callable[[Any, str, str], object]
-    refusal: type[Exception]
+    do: Callable[..., object]
+    refusal: type[Exception] | tuple[type[Exception], ...]
     name: Callable[[Any], str] = str
+    form: type[ReasonForm] = ReasonForm
+    typed: Callable[[Any], str] | None = None
+
+    def form_for(self, rows: list[Any]) -> type[ReasonForm]:
+        """What is asked for these rows. Raises ``ValueError`` for a typed verb and any number of rows but one."""
+        if self.typed is None:
+            return self.form
+        if len(rows) != 1:
+            raise ValueError(f"{self.word} is typed for one row at a time, got {len(rows)}")
+        return typed(self.form, self.typed(rows[0]))
 
 
 def ask_and_do(
@@ -50,10 +63,13 @@ def ask_and_do(
         page.message_user(request, f"You may not {verb.word} these.", messages.ERROR)
         return None
     chosen = list(queryset[:MOST_AT_ONCE])
-    form = ReasonForm(request.POST if "confirmed" in request.POST else None)
+    if verb.typed is not None and len(chosen) != 1:
+        page.message_user(request, f"Choose exactly one to {verb.word}.", messages.ERROR)
+        return None
+    form = verb.form_for(chosen)(request.POST if "confirmed" in request.POST else None)
     if form.is_valid():
         for row in chosen:
-            _do(page, request, row, verb, form.cleaned_data["reason"])
+            _do(page, request, row, verb, form.cleaned_data)
         return None
     context = {
         **page.admin_site.each_context(request),
@@ -62,6 +78,7 @@ def ask_and_do(
         "title": verb.label,
         "verb": verb,
         "form": form,
+        "danger": verb.typed is not None,
         "rows": [(row, verb.name(row)) for row in chosen],
         "back": back or request.get_full_path(),
     }
@@ -69,10 +86,11 @@ def ask_and_do(
 
 
 def _do(
-    page: admin.ModelAdmin[Any], request: HttpRequest, row: Any, verb: Verb, reason: str
+    page: admin.ModelAdmin[Any], request: HttpRequest, row: Any, verb: Verb, given: dict[str, Any]
 ) -> None:
+    more = {name: value for name, value in given.items() if name not in {"reason", TYPED}}
     try:
-        verb.do(row, request.user.get_username(), reason)
+        verb.do(row, request.user.get_username(), given["reason"], **more)
     except verb.refusal as refused:
         code = getattr(refused, "code", type(refused).__name__)
         said = f"{capfirst(verb.name(row))}: refused. {capfirst(str(refused))} ({code})"
@@ -84,6 +102,6 @@ def _do(
         object_id=str(row.pk),
         object_repr=verb.name(row)[:200],
         action_flag=CHANGE,
-        change_message=f"{verb.label}: {reason}",
+        change_message=f"{verb.label}: {given['reason']}",
     )
     page.message_user(request, f"{capfirst(verb.name(row))}: {verb.done}", messages.SUCCESS)

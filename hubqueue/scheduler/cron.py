@@ -116,7 +116,7 @@ def _by_interval(
     while moment < end:
         local = moment.astimezone(zone)
         if not _is_on(fields, local.date()):
-            moment = max(moment + MINUTE, _instant(local.date() + DAY, time(), zone))
+            moment = max(moment + MINUTE, first_instant(local.date() + DAY, time(), zone))
             continue
         if local.hour in fields.hours and local.minute in fields.minutes:
             yield moment
@@ -134,11 +134,11 @@ def _by_wall_clock(
     while day <= end.date():
         if _is_on(fields, day):
             for each in times:
-                yield _instant(day, each, zone)
+                yield first_instant(day, each, zone)
         day += DAY
 
 
-def _instant(day: date, wall_clock: time, zone: ZoneInfo) -> datetime:
+def first_instant(day: date, wall_clock: time, zone: ZoneInfo) -> datetime:
     """The first instant at which the clocks of ``zone`` show that time, or the first they show after it."""
     local = datetime.combine(day, wall_clock)
     while True:

@@ -30,7 +30,9 @@ from tests.support.catalogue import catalogues, compiled, read
 from tests.support.categories import shipped
 
 LANGUAGES = [code for code, _ in settings.LANGUAGES]
-OURS = [each for each in ("accounts", "leads", "notifications") if apps.is_installed(each)]
+OURS = [
+    each for each in ("accounts", "backups", "leads", "notifications") if apps.is_installed(each)
+]
 PO = [po for app in OURS for po in catalogues(app)]
 ROUGH = '<b>Ada</b> & "Bo"'
 

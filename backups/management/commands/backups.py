@@ -7,6 +7,7 @@ import json
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from backups.archive import told
 from backups.archive.listing import State, archives
 from backups.archive.read import read_manifest
 from backups.archive.verify import Progress, verify
+from backups.commands import plan, restore_system, run
 from backups.conf import conf
 from backups.errors import BackupError
 from backups.keys import KeyRing, MasterKey
@@ -46,6 +48,13 @@ class Command(BaseCommand):
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
         _add_json(verbs.add_parser("keygen", help=KEYGEN, description=KEYGEN))
         _add_target(verbs.add_parser("list", help=LIST, description=LIST))
+        plan.add(verbs.add_parser(plan.VERB, help=plan.HELP, description=plan.HELP))
+        run.add(verbs.add_parser("run", help=run.HELP, description=run.HELP))
+        whole = verbs.add_parser(
+            restore_system.VERB, help=restore_system.HELP, description=restore_system.HELP
+        )
+        restore_system.add(whole)
+        _add_target(whole)
         inspect = verbs.add_parser("inspect", help=INSPECT, description=INSPECT)
         inspect.add_argument("archive", metavar="ARCHIVE", help="its directory, as list shows it")
         _add_target(inspect)
@@ -64,6 +73,9 @@ class Command(BaseCommand):
             "list": self._list,
             "inspect": self._inspect,
             "verify": self._verify,
+            plan.VERB: partial(plan.run, self),
+            "run": partial(run.run, self),
+            restore_system.VERB: self._restore_system,
         }
         try:
             verbs[options["verb"]](options)
@@ -95,6 +107,11 @@ class Command(BaseCommand):
             self._write_json(msgspec.to_builtins(manifest))
         else:
             self._write_lines(told.manifest_lines(manifest))
+
+    def _restore_system(self, options: Options) -> None:
+        restore_system.refuse(options)
+        with _opened(options) as store:
+            restore_system.run(self, store, _keys(), options)
 
     def _verify(self, options: Options) -> None:
         ring, reports = _keys(), []

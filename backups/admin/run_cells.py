@@ -1,0 +1,75 @@
+"""How a run looks to officers: its state, what it was asked to hold, and what is known of its archive."""
+
+from datetime import datetime
+
+from django.template.defaultfilters import filesizeformat
+from django.utils.safestring import SafeString
+
+from backups.models import BackupRun, Content
+from hubqueue.admin import cells
+
+Run = BackupRun.State
+LOOKS = {Run.RUNNING: "running", Run.SUCCEEDED: "succeeded", Run.FAILED: "dead"}
+MEANINGS = {
+    "backups.archive_missing": "The archive is not at the target.",
+    "backups.archive_unfinished": "Its checksums are not there.",
+    "backups.content_differs": "Its content is not what it was said to be.",
+    "backups.format_unknown": "Its form is of another version.",
+    "backups.key_missing": "The key that it was written with is not in BACKUPS_KEYS.",
+    "backups.key_wrong": "BACKUPS_KEYS holds another key under its key's id.",
+    "backups.manifest_altered": "Its manifest is not the one that was written.",
+    "backups.manifest_unreadable": "Its manifest cannot be read.",
+    "backups.member_damaged": "A member is not what was written.",
+    "backups.member_missing": "A member is not there.",
+    "backups.not_encrypted": "It is not encrypted and should be.",
+    "backups.read_back_failed": "It was not sound when it was read back.",
+    "backups.target_full": "There is no room left at the target.",
+    "backups.target_refused": "The target refuses the credential, the host key or the configuration.",
+    "backups.target_unreachable": "The target does not answer.",
+}
+
+
+def meaning(code: str) -> str:
+    """A code in words, with the code; a code without words stands for itself."""
+    said = MEANINGS.get(code)
+    return f"{said} ({code})" if said else code
+
+
+def pill(run: BackupRun) -> SafeString:
+    if is_going(run):
+        return cells.tag("Being deleted", "parked")
+    state = Run(run.state)
+    return cells.tag(str(state.label).capitalize(), LOOKS.get(state, "quiet"))
+
+
+def scope(run: BackupRun) -> str:
+    """Whose rows: a tenant's, the installation's, or a dump of the database."""
+    if run.content == Content.SYSTEM:
+        return str(Content.SYSTEM.label)
+    return "The whole installation" if run.tenant is None else f"Tenant {run.tenant}"
+
+
+def duration(run: BackupRun, now: datetime) -> str:
+    return cells.span(((run.finished_at or now) - run.started_at).total_seconds())
+
+
+def size(run: BackupRun) -> str:
+    return cells.NOTHING if run.bytes is None else filesizeformat(run.bytes)
+
+
+def soundness(run: BackupRun) -> SafeString | str:
+    """Of the last verification; nothing for a run without an archive."""
+    if run.state != Run.SUCCEEDED:
+        return cells.NOTHING
+    if run.findings:
+        return cells.tag("Not sound", "dead")
+    return "never verified" if run.verified_at is None else "sound"
+
+
+def is_whole(run: BackupRun) -> bool:
+    """Whether it has an archive that nothing deletes."""
+    return run.state == Run.SUCCEEDED and run.expiring_at is None
+
+
+def is_going(run: BackupRun) -> bool:
+    return run.state == Run.SUCCEEDED and run.expiring_at is not None

@@ -1,0 +1,102 @@
+"""What the page of one run shows."""
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from backups.admin import run_cells
+from backups.admin.run_verbs import fitting
+from backups.models import BackupRun
+from hubqueue.admin import cells
+
+Run = BackupRun.State
+Viewer = AbstractBaseUser | AnonymousUser
+Said = list[SafeString | str]
+
+
+def described(run: BackupRun, user: Viewer, now: datetime) -> dict[str, Any]:
+    """The template's context; ``moving`` = more is to come, so the page looks again by itself."""
+    moving = run.state == Run.RUNNING
+    may_see_job = run.job_id and user.has_perm("hubqueue.view_job")  # type: ignore[union-attr]
+    return {
+        "row": run,
+        "title": str(run),
+        "pill": run_cells.pill(run),
+        "moving": moving,
+        "bar": cells.bar(run.share) if moving else None,
+        "sentences": _standing(run, now),
+        "facts": _facts(run, now),
+        "verbs": fitting(run, user),
+        "job": reverse("admin:hubqueue_job_change", args=[run.job_id]) if may_see_job else None,
+    }
+
+
+def _standing(run: BackupRun, now: datetime) -> Said:
+    said: Said = []
+    if run.state == Run.RUNNING:
+        said.append("It is being made; this page follows by itself.")
+        if run.code:
+            said.append(
+                f"An attempt failed: {run_cells.meaning(run.code)} It is tried again by itself."
+            )
+    elif run.state == Run.FAILED:
+        said.append(f"It failed: {run_cells.meaning(run.code)}" if run.code else "It failed.")
+        said.append("There is no archive of it. Back up now on the target's page starts another.")
+    elif run.state == Run.CANCELLED:
+        said.append("An officer stopped it. There is no archive of it.")
+    elif run.state == Run.EXPIRED:
+        said.append("Its archive was deleted: the plan did not keep it any more.")
+    elif run_cells.is_going(run):
+        said.append("Its archive is being deleted: the plan does not keep it any more.")
+    else:
+        said += _archive(run, now)
+    return said
+
+
+def _archive(run: BackupRun, now: datetime) -> Said:
+    said: Said = []
+    if run.verified_at is None:
+        said.append("Its archive was never verified: Verify reads every byte of it.")
+    elif run.findings:
+        said.append(
+            format_html("Its archive is not sound, found {}:", cells.when(run.verified_at, now))
+        )
+        said += [run_cells.meaning(code) for code in run.findings]
+        said.append("Do not rely on it: back up now, and look for what damages archives there.")
+    else:
+        said.append(
+            format_html("Its archive was found sound {}.", cells.when(run.verified_at, now))
+        )
+    if run.pinned_until is not None and run.pinned_until > now:
+        said.append(f"Pinned: no plan deletes it before {run.pinned_until:%Y-%m-%d %H:%M} UTC.")
+    return said
+
+
+def _facts(run: BackupRun, now: datetime) -> list[tuple[str, object]]:
+    counts = [("rows", run.rows), ("media", run.media)]
+    facts: list[tuple[str, object]] = [
+        ("target", run.target.name),
+        ("scope", run_cells.scope(run)),
+        ("mode", run.get_mode_display()),
+        ("trigger", run.get_trigger_display()),
+        ("asked by", run.asked_by or cells.NOTHING),
+        ("schedule", run.schedule.name if run.schedule else cells.NOTHING),
+        ("started", cells.when(run.started_at, now)),
+        ("duration", run_cells.duration(run, now)),
+        ("size", run_cells.size(run)),
+        *((name, cells.NOTHING if count is None else f"{count:,}") for name, count in counts),
+        ("archive", run.archive or cells.NOTHING),
+        ("id", str(run.pk)),
+    ]
+    for label, moment in (("finished", run.finished_at), ("snapshot", run.snapshot_at)):
+        if moment is not None:
+            facts.append((label, cells.when(moment, now)))
+    if run.parent_id:
+        link = reverse("admin:backups_backuprun_change", args=[run.parent_id])
+        facts.append(("continues", format_html('<a href="{}">{}</a>', link, run.parent)))
+    return facts

@@ -1,0 +1,1 @@
+"""Verbs of ``manage.py backups`` that have a file of their own."""

@@ -1,0 +1,100 @@
+"""``manage.py backups run``: ask for a run, and watch it to its end."""
+
+import getpass
+import json
+import os
+from argparse import ArgumentParser
+from time import sleep
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from backups import officers
+from backups.models import BackupRun, BackupTarget
+from backups.running.make import WRITERS
+from hubqueue.models import Worker
+
+HELP = "Make an archive of this installation, or of one tenant, at a target."
+LOOK = 0.5  # seconds between two looks at the run
+QUEUE = "backups"
+
+
+def add(parser: ArgumentParser) -> None:
+    parser.add_argument("--target", metavar="NAME", required=True, help="where it is kept")
+    parser.add_argument("--tenant", help="one tenant's rows; default: the whole installation")
+    parser.add_argument("--content", choices=sorted(WRITERS), default="rows", help="default: rows")
+    parser.add_argument("--reason", default="manage.py backups run", help="kept with the entry")
+    parser.add_argument("--actor", help="who; default: the user of the operating system")
+    parser.add_argument(
+        "--no-wait", action="store_true", help="do not wait for its end; a worker makes it"
+    )
+    parser.add_argument("--json", action="store_true", dest="as_json", help="for programs")
+
+
+def run(command: BaseCommand, options: dict[str, Any]) -> None:
+    """Ends with an error unless the run succeeded. Interrupted, it leaves the run to the worker."""
+    target = BackupTarget.objects.filter(name=options["target"]).first()
+    if target is None:
+        raise CommandError(f"There is no target {options['target']!r}.")
+    asked = officers.start(
+        target,
+        actor=options["actor"] or _user(),
+        reason=options["reason"],
+        content=options["content"],
+        tenant=options["tenant"],
+    )
+    if not any(QUEUE in worker.queues for worker in Worker.objects.alive()):
+        command.stderr.write(
+            f"No living worker serves the queue {QUEUE}: the run waits until one does"
+            f" (manage.py runworker --queues {QUEUE}).",
+            str,
+        )
+    if not options["no_wait"]:
+        _watch(command, asked)
+    _tell(command, asked, as_json=options["as_json"])
+    if asked.state not in {BackupRun.State.RUNNING, BackupRun.State.SUCCEEDED}:
+        raise CommandError(f"The run is {asked.get_state_display()}{_because(asked)}.")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return f"uid {os.getuid()}"
+
+
+def _watch(command: BaseCommand, asked: BackupRun) -> None:
+    """Until the run has ended; on a terminal with a line that changes."""
+    shown = command.stderr.isatty()
+    while asked.state == BackupRun.State.RUNNING:
+        sleep(LOOK)
+        asked.refresh_from_db()
+        if shown:
+            command.stderr.write(f"\r{asked}: {asked.share:4.0%}{_because(asked)}", str, ending="")
+            command.stderr.flush()
+    if shown:
+        command.stderr.write("", str)
+
+
+def _tell(command: BaseCommand, asked: BackupRun, *, as_json: bool) -> None:
+    if as_json:
+        command.stdout.write(json.dumps(_facts(asked), indent=2))
+    else:
+        command.stdout.write(f"{asked.get_state_display()}  {asked}{_because(asked)}")
+
+
+def _facts(asked: BackupRun) -> dict[str, Any]:
+    return {
+        "id": str(asked.pk),
+        "job": str(asked.job_id),
+        "archive": asked.archive,
+        "state": asked.state,
+        "code": asked.code,
+        "rows": asked.rows,
+        "bytes": asked.bytes,
+        "findings": asked.findings,
+    }
+
+
+def _because(asked: BackupRun) -> str:
+    return f" ({asked.code})" if asked.code else ""

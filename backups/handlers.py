@@ -1,0 +1,18 @@
+"""Every kind of job of this app, for the queue to find; and its duties."""
+
+from backups.expire_handler import expire_archives
+from backups.freshness import tell_stale
+from backups.run_handler import run_backup
+from backups.schedules.handler import schedules_of
+from backups.sweep_handler import sweep_target, sweep_targets
+from backups.verify_handler import verify_archive
+
+__all__ = [
+    "expire_archives",
+    "run_backup",
+    "schedules_of",
+    "sweep_target",
+    "sweep_targets",
+    "tell_stale",
+    "verify_archive",
+]

@@ -1,0 +1,1 @@
+"""The work of a run: from an open target to an archive that was read back."""

@@ -1,0 +1,58 @@
+"""What one attempt of a run works with."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from backups.archive.manifest import About, Period, Product, Snapshot
+from backups.archive.names import Mode
+from backups.archive.write import ArchiveWriter
+from backups.data.snapshot import Snapshot as Taken
+from backups.keys import MasterKey
+from backups.models import BackupRun
+from backups.running.pace import Pace
+from backups.scopes import scope_of
+from backups.targets.store import Store
+from hubqueue import __version__
+from hubqueue.api import JobContext
+
+PRODUCT = Product(name="hubqueue", version=__version__)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt; ``store`` is fenced, ``key`` None = the archive is not encrypted."""
+
+    job: JobContext
+    run: BackupRun
+    store: Store
+    key: MasterKey | None
+    pace: Pace
+
+    def writer(
+        self, *, at: datetime, transactions: str, schema: dict[str, list[str]]
+    ) -> ArchiveWriter:
+        """A writer into the directory of the run, the same in every attempt; the row has the snapshot from now on.
+
+        Raises ``ArchiveExists``, ``TargetError``, ``LeaseLost``.
+        """
+        about = About(
+            archive=self.run.pk,
+            product=PRODUCT,
+            schema=schema,
+            scope=scope_of(self.run.content, self.run.tenant),
+            mode=Mode(self.run.mode),
+            started=self.run.started_at,
+            snapshot=Snapshot(at=at, transactions=transactions),
+            period=Period(since=None, until=at),
+        )
+        with self.job.transaction():
+            BackupRun.objects.filter(pk=self.run.pk).update(
+                snapshot_at=at, transactions=transactions
+            )
+        return ArchiveWriter(self.store, about, self.key)
+
+    def writer_of(self, taken: Taken) -> ArchiveWriter:
+        """The same for a snapshot of rows."""
+        return self.writer(
+            at=taken.taken_at, transactions=taken.transactions, schema=taken.migrations
+        )

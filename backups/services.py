@@ -1,0 +1,81 @@
+"""What code asks of backups."""
+
+from django.db import router, transaction
+
+from backups.errors import TargetBusy, TargetDisabled
+from backups.models import BackupRun, BackupSchedule, BackupTarget, Content
+from backups.run_handler import run_backup
+from backups.running.make import refuse_unknown
+from backups.scopes import name_of
+from backups.whole import hold_archives
+
+OFTEN = 5  # a run that stood in the way may have ended before it was looked at
+
+
+def request_run(
+    target: BackupTarget,
+    *,
+    trigger: str,
+    content: str = Content.ROWS,
+    tenant: str | None = None,
+    mode: str = BackupRun.Mode.FULL,
+    schedule: BackupSchedule | None = None,
+    asked_by: str = "",
+) -> BackupRun:
+    """Start a run, in the caller's transaction; the running one when it is of the same.
+
+    ``tenant`` None = the whole installation. ``mode`` incremental becomes full: no table keeps track of its changes.
+    Raises ``TargetDisabled``, ``TargetBusy`` when a run of something else is running there, ``ContentUnknown``.
+    """
+    refuse_unknown(content)
+    wanted = BackupRun(
+        target=target,
+        schedule=schedule,
+        tenant=tenant,
+        content=content,
+        mode=BackupRun.Mode.FULL,
+        trigger=trigger,
+        asked_by=asked_by[:150],
+    )
+    with transaction.atomic(using=router.db_for_write(BackupRun)):
+        hold_archives(target.pk)
+        _refuse_disabled(target)
+        for _ in range(OFTEN):
+            if run := _inserted(wanted):
+                return _enqueued(run)
+            if standing := _standing(target):
+                return _same(standing, wanted)
+    raise TargetBusy(f"At {target.name} runs start and end all the time. Try again.")
+
+
+def _refuse_disabled(target: BackupTarget) -> None:
+    if not BackupTarget.objects.filter(pk=target.pk, enabled=True).exists():
+        raise TargetDisabled(f"The target {target.name} is not enabled: nothing is sent to it.")
+
+
+def _inserted(wanted: BackupRun) -> BackupRun | None:
+    """The index decides: it waits for a request that is being committed. None = there is a running one."""
+    BackupRun.objects.bulk_create([wanted], ignore_conflicts=True)
+    return BackupRun.objects.filter(pk=wanted.pk).first()
+
+
+def _enqueued(run: BackupRun) -> BackupRun:
+    run.archive = str(name_of(run.content, run.tenant, run.started_at, run.mode))
+    made = run_backup.using(dedupe_key=str(run.pk), tenant=run.tenant).enqueue(run_id=run.pk)
+    run.job_id = made.id
+    run.save(update_fields=["archive", "job_id"])
+    return run
+
+
+def _standing(target: BackupTarget) -> BackupRun | None:
+    return BackupRun.objects.filter(target=target, state=BackupRun.State.RUNNING).first()
+
+
+def _same(standing: BackupRun, wanted: BackupRun) -> BackupRun:
+    for name in ("tenant", "content", "mode", "schedule_id"):
+        if getattr(standing, name) != getattr(wanted, name):
+            raise TargetBusy(
+                f"A run of something else is running at {wanted.target.name}, {standing.archive}:"
+                " wait until it has ended, or cancel it."
+            )
+    return standing

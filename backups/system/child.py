@@ -1,0 +1,81 @@
+"""A program of PostgreSQL as our child: in a group of its own, gone with the block that started it."""
+
+import os
+import select
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from signal import SIGKILL, SIGTERM
+from subprocess import DEVNULL, PIPE, Popen
+
+from backups.errors import ToolFailed
+
+PIECE = 256 * 1024
+LOOK_EVERY = 500  # milliseconds between two looks at whether to go on, while the program is silent
+PATIENCE = 5  # seconds that a program has to end by itself
+
+Program = Popen[bytes]
+
+
+@contextmanager
+def started(
+    command: Sequence[str], environment: dict[str, str], *, reads: bool = False, tells: bool = False
+) -> Iterator[Program]:
+    """Run a program; its errors are not read, because they quote rows. It is dead when the block ends."""
+    program = Popen(
+        command,
+        stdin=PIPE if reads else DEVNULL,
+        stdout=PIPE if tells else DEVNULL,
+        stderr=DEVNULL,
+        env=environment,
+        cwd="/",
+        bufsize=0,
+        start_new_session=True,
+    )
+    try:
+        yield program
+    finally:
+        _end(program)
+
+
+def output(program: Program, checkpoint: Callable[[], object]) -> Iterator[bytes]:
+    """What the program writes; ``checkpoint`` is called all the while, and whatever it raises comes through.
+
+    Raises ``ToolFailed`` at the end when the program did not end well.
+    """
+    assert program.stdout is not None
+    silent = select.poll()
+    silent.register(program.stdout, select.POLLIN | select.POLLHUP)
+    while True:
+        checkpoint()
+        if not silent.poll(LOOK_EVERY):
+            continue
+        piece = os.read(program.stdout.fileno(), PIECE)
+        if not piece:
+            break
+        yield piece
+    refuse_failed(program)
+
+
+def refuse_failed(program: Program) -> None:
+    """Wait for the end. Raises ``ToolFailed`` unless it was a good one."""
+    code = program.wait()
+    if code != 0:
+        name = os.path.basename(str(program.args[0]))  # type: ignore[index]
+        raise ToolFailed(f"{name} ended with {code}, expected 0: nothing of it was kept")
+
+
+def _end(program: Program) -> None:
+    if program.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(program.pid, SIGTERM)
+        try:
+            program.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(program.pid, SIGKILL)
+            program.wait()
+    for pipe in (program.stdin, program.stdout):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()

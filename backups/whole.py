@@ -1,0 +1,32 @@
+"""Archives that are whole as far as the rows know: what may be verified, restored, continued and counted."""
+
+from uuid import UUID
+
+from django.db import connections, router
+from django.db.models import QuerySet
+
+from backups.models import BackupRun, BackupTarget
+
+HOLD_SQL = "SELECT 1 FROM backups_backuptarget WHERE id = %s FOR KEY SHARE"
+
+
+def whole_archives() -> QuerySet[BackupRun]:
+    """Runs that worked and whose archives have not begun to be deleted. Whether they are sound is not asked."""
+    return BackupRun.objects.filter(
+        state=BackupRun.State.SUCCEEDED, expiring_at__isnull=True
+    ).exclude(archive="")
+
+
+def hold_archives(target_id: UUID) -> None:
+    """Until the open transaction ends no archive of the target begins to be deleted.
+
+    Whoever builds on an archive asks for it after this, in the transaction of the row that names it; others may do so
+    at once. The foreign key alone holds nothing before the commit: it is deferred.
+    """
+    with connections[router.db_for_write(BackupRun)].cursor() as cursor:
+        cursor.execute(HOLD_SQL, [target_id])
+
+
+def begin_deleting(target_id: UUID) -> None:
+    """Wait for all that hold the target's archives, and keep others from it until the open transaction ends."""
+    BackupTarget.objects.select_for_update().get(pk=target_id)
