@@ -238,3 +238,27 @@ class DatabaseNotEmpty(BackupError):
     """A whole database is only restored into an empty one."""
 
     code = "backups.database_not_empty"
+
+
+class NotWhole(BackupError):
+    """The archive is no full one of the rows of the whole installation."""
+
+    code = "backups.not_whole"
+
+
+class NotMigrated(BackupError):
+    """The database lacks migrations that are here."""
+
+    code = "backups.not_migrated"
+
+
+class NotEmpty(BackupError):
+    """The database that an archive is to come back into holds rows."""
+
+    code = "backups.not_empty"
+
+
+class ArchiveUnsound(BackupError):
+    """Bytes of the archive are not what was written."""
+
+    code = "backups.archive_unsound"

@@ -35,6 +35,7 @@ class Off(StrEnum):
 
 
 SENTENCES: dict[str, str] = {
+    "restored": "The installation was restored from an archive. Enable it when it may be called.",
     Outcome.DELIVERED: "The endpoint took it.",
     Outcome.REDIRECTED: "The endpoint answered with a redirect. Redirects are not followed.",
     Outcome.GONE: "The endpoint answered that it is gone for good (410).",

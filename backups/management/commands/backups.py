@@ -19,7 +19,7 @@ from backups.archive import told
 from backups.archive.listing import State, archives
 from backups.archive.read import read_manifest
 from backups.archive.verify import Progress, verify
-from backups.commands import plan, restore_system, run
+from backups.commands import plan, restore, restore_system, run
 from backups.conf import conf
 from backups.errors import BackupError
 from backups.keys import KeyRing, MasterKey
@@ -55,6 +55,9 @@ class Command(BaseCommand):
         )
         restore_system.add(whole)
         _add_target(whole)
+        back = verbs.add_parser("restore", help=restore.HELP, description=restore.HELP)
+        restore.add(back)
+        _add_target(back)
         inspect = verbs.add_parser("inspect", help=INSPECT, description=INSPECT)
         inspect.add_argument("archive", metavar="ARCHIVE", help="its directory, as list shows it")
         _add_target(inspect)
@@ -76,6 +79,7 @@ class Command(BaseCommand):
             plan.VERB: partial(plan.run, self),
             "run": partial(run.run, self),
             restore_system.VERB: self._restore_system,
+            "restore": self._restore,
         }
         try:
             verbs[options["verb"]](options)
@@ -112,6 +116,10 @@ class Command(BaseCommand):
         restore_system.refuse(options)
         with _opened(options) as store:
             restore_system.run(self, store, _keys(), options)
+
+    def _restore(self, options: Options) -> None:
+        with _opened(options) as store:
+            restore.run(self, options, store, _keys())
 
     def _verify(self, options: Options) -> None:
         ring, reports = _keys(), []

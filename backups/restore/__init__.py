@@ -1,0 +1,1 @@
+"""An archive of the whole installation back into an empty database."""

@@ -1,0 +1,79 @@
+"""What must hold before a row is written. Nothing here writes."""
+
+from collections.abc import Callable, Sequence
+
+from django.db import transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.executor import MigrationExecutor
+
+from backups.archive.manifest import Manifest
+from backups.archive.names import Mode
+from backups.archive.read import Archive, open_archive
+from backups.archive.schema import known
+from backups.archive.verify import Progress, verify
+from backups.data.tables import Table
+from backups.errors import ArchiveUnsound, NotEmpty, NotMigrated, NotWhole, SchemaAhead
+from backups.keys import KeyRing
+from backups.scopes import WHOLE
+from backups.targets.store import Store
+from hubqueue.models import Job
+
+
+def checked(
+    store: Store,
+    name: str,
+    ring: KeyRing,
+    connection: BaseDatabaseWrapper,
+    chosen: Sequence[Table],
+    *,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> Archive:
+    """The archive, open and read to its last byte, when it may be restored into this database.
+
+    Raises ``ArchiveError`` (format, key, schema, members), ``NotWhole``, ``NotMigrated``, ``NotEmpty``,
+    ``ArchiveUnsound``, ``TargetError``.
+    """
+    archive = open_archive(store, name, ring, schema=known())
+    _refuse_parts(archive.manifest, {table.label for table in chosen})
+    refuse_unmigrated(connection)
+    refuse_rows(connection, chosen)
+    report = verify(store, name, ring, progress=progress)
+    if not report.sound:
+        first = report.findings[0]
+        raise ArchiveUnsound(
+            f"The archive {name} is not sound, {len(report.findings)} findings;"
+            f" the first: {first.code}: {first.text}"
+        )
+    return archive
+
+
+def refuse_unmigrated(connection: BaseDatabaseWrapper) -> None:
+    """Raise ``NotMigrated`` unless every migration that is here is applied."""
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        raise NotMigrated("The database lacks migrations of this version: run manage.py migrate.")
+
+
+def refuse_rows(connection: BaseDatabaseWrapper, chosen: Sequence[Table]) -> None:
+    """Raise ``NotEmpty`` for a database that holds jobs, or rows that ``migrate`` does not make."""
+    asked = [(table.label, table.name) for table in chosen if not table.declared.made_by_migrate]
+    with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+        for label, name in [*asked, (Job._meta.label, Job._meta.db_table)]:
+            cursor.execute(f"SELECT EXISTS (SELECT FROM {connection.ops.quote_name(name)})")
+            if cursor.fetchone()[0]:
+                raise NotEmpty(
+                    f"The database must be empty, as migrate makes it, but {label} holds rows:"
+                    " restore into a new database, before a worker or a web server is started."
+                )
+
+
+def _refuse_parts(manifest: Manifest, here: set[str]) -> None:
+    if manifest.scope != WHOLE or manifest.mode is not Mode.FULL:
+        raise NotWhole(
+            "Expected a full archive of the rows of the whole installation,"
+            f" got {manifest.mode.value} of the scope {manifest.scope}."
+        )
+    if manifest.media.count:
+        raise NotWhole("The archive holds media, which this version cannot bring back.")
+    if unknown := sorted(manifest.counts.keys() - here):
+        raise SchemaAhead(f"The archive holds rows of {unknown[0]}, which is not installed here.")
