@@ -1,5 +1,4 @@
 
-import django.contrib.postgres.fields
 import django.db.models.deletion
 from django.db import migrations, models
 
@@ -32,7 +31,7 @@ class Migration(migrations.Migration):
                 ('keep_monthly', models.PositiveIntegerField(default=12)),
                 ('keep_yearly', models.PositiveIntegerField(default=3)),
                 ('min_keep', models.PositiveIntegerField(default=3)),
-                ('notify_on', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('failure', 'A run failed'), ('success', 'A run worked'), ('first_success_after_failure', 'The first that works after one failed')], max_length=30), blank=True, default=backups.models.schedules.on_failure, size=None)),
+                ('notify_on', models.JSONField(blank=True, default=backups.models.schedules.on_failure)),
                 ('next_run_at', models.DateTimeField(editable=False, null=True)),
                 ('unreadable', models.BooleanField(default=False, editable=False)),
                 ('created_at', models.DateTimeField(db_default=hubqueue.querysets.Now(), editable=False)),

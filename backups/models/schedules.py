@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
@@ -30,7 +29,8 @@ class BackupSchedule(models.Model):
 
     ``tenant``: whose rows; None = the whole installation. ``rule`` is a cron of five fields or an RFC 5545 RRULE,
     read in ``zone`` (an IANA name) and anchored at ``created_at``; ``full_rule`` selects which of its occurrences
-    are full, empty = every one. ``next_run_at`` is the next moment owed, None = nothing is; ``unreadable`` says
+    are full, empty = every one. ``notify_on`` lists values of ``Notify``. ``next_run_at`` is the next moment owed,
+    None = nothing is; ``unreadable`` says
     that a rule cannot be read any more. ``keep_*`` and ``min_keep`` are the plan of retention. Moments are on the
     database's clock.
     """
@@ -50,9 +50,7 @@ class BackupSchedule(models.Model):
     keep_monthly = models.PositiveIntegerField(default=12)
     keep_yearly = models.PositiveIntegerField(default=3)
     min_keep = models.PositiveIntegerField(default=3)
-    notify_on: Any = ArrayField(
-        models.CharField(max_length=30, choices=Notify.choices), default=on_failure, blank=True
-    )
+    notify_on: Any = models.JSONField(default=on_failure, blank=True)
     next_run_at = models.DateTimeField(null=True, editable=False)
     unreadable = models.BooleanField(default=False, editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
