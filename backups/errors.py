@@ -256,9 +256,3 @@ class NotEmpty(BackupError):
     """The database that an archive is to come back into holds rows."""
 
     code = "backups.not_empty"
-
-
-class ArchiveUnsound(BackupError):
-    """Bytes of the archive are not what was written."""
-
-    code = "backups.archive_unsound"

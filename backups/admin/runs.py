@@ -27,7 +27,18 @@ from hubqueue.querysets import database_now
 @admin.register(BackupRun)
 class BackupRunAdmin(LookOnlyAdmin[BackupRun]):
     change_list_template = "admin/backups/runs.html"
-    list_display = ["state_", "archive_", "verified_", "target", "started_", "duration_", "size_", "scope_", "mode", "trigger"]  # fmt: skip  # noqa: E501
+    list_display = [
+        "state_",
+        "archive_",
+        "verified_",
+        "target",
+        "started_",
+        "duration_",
+        "size_",
+        "scope_",
+        "mode",
+        "trigger",
+    ]
     list_display_links = ["archive_"]
     list_filter = ["state", "target", "trigger"]
     list_select_related = ["target"]

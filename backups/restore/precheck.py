@@ -12,7 +12,7 @@ from backups.archive.read import Archive, open_archive
 from backups.archive.schema import known
 from backups.archive.verify import Progress, verify
 from backups.data.tables import Table
-from backups.errors import ArchiveUnsound, NotEmpty, NotMigrated, NotWhole, SchemaAhead
+from backups.errors import ArchiveError, NotEmpty, NotMigrated, NotWhole, SchemaAhead
 from backups.keys import KeyRing
 from backups.scopes import WHOLE
 from backups.targets.store import Store
@@ -31,7 +31,7 @@ def checked(
     """The archive, open and read to its last byte, when it may be restored into this database.
 
     Raises ``ArchiveError`` (format, key, schema, members), ``NotWhole``, ``NotMigrated``, ``NotEmpty``,
-    ``ArchiveUnsound``, ``TargetError``.
+    ``TargetError``.
     """
     archive = open_archive(store, name, ring, schema=known())
     _refuse_parts(archive.manifest, {table.label for table in chosen})
@@ -40,7 +40,7 @@ def checked(
     report = verify(store, name, ring, progress=progress)
     if not report.sound:
         first = report.findings[0]
-        raise ArchiveUnsound(
+        raise ArchiveError(
             f"The archive {name} is not sound, {len(report.findings)} findings;"
             f" the first: {first.code}: {first.text}"
         )
