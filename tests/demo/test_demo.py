@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from leads import demo as demo_package
-from leads.demo.generate import events, messy, registration
+import demo as demo_package
+from demo.generate import events, messy, registration
 from leads.models import LeadProvenance, LeadRequest, Registration
 from tests.support.postgres import free_port
 from tests.support.wait import until
