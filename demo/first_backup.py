@@ -37,8 +37,8 @@ def directory() -> Path | None:
 
 def runs_by_state() -> dict[str, int]:
     """Counts of runs, whoever started them."""
-    counted = BackupRun.objects.order_by("state").values_list("state").annotate(Count("id"))
-    return dict(counted)
+    counted = BackupRun.objects.values("state").annotate(number=Count("id")).order_by("state")
+    return dict(counted.values_list("state", "number"))
 
 
 class FirstBackup:
@@ -74,11 +74,12 @@ class FirstBackup:
         if run.state != BackupRun.State.SUCCEEDED:
             yield f"Backup: {run.get_state_display()}" + (f" ({run.code})." if run.code else ".")
             return
-        found = ", ".join(run.findings)
-        yield f"Backup: {run.rows} rows, read again: " + (f"not sound ({found})." if found else "sound.")
+        found = f"not sound ({', '.join(run.findings)})" if run.findings else "sound"
+        yield f"Backup: {run.rows} rows, read again: {found}."
         at = directory() or Path(PATH)
         yield f"  it is {at / run.archive}"
-        yield f"  officers see it at {address}{reverse('admin:backups_backuprun_change', args=[run.pk])}"
+        page = reverse("admin:backups_backuprun_change", args=[run.pk])
+        yield f"  officers see it at {address}{page}"
         page = reverse("admin:backups_generations", args=[self._schedule.pk])
         yield f"  and what its schedule keeps at {address}{page}"
         yield "  restore it, as on another machine:"

@@ -1,5 +1,6 @@
 """The demo's first backup: taken once, read again each time, made anew when it is not sound."""
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -77,7 +78,8 @@ def test_it_says_where_it_is_who_sees_it_and_how_it_comes_back(volume, client):
     assert len(pages) == 2
     for page in pages:
         assert client.get(page.removeprefix(ADDRESS)).status_code == 200
-    assert f'BACKUPS_KEYS="$(cat {own_directory() / "backup-keys"})"' in "\n".join(said)
+    keys = shlex.quote(str(own_directory() / "backup-keys"))
+    assert f'BACKUPS_KEYS="$(cat {keys})"' in "\n".join(said)
     assert said[-1].endswith(f"restore {run.archive} --directory {volume / 'demo'}")
 
 
