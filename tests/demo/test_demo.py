@@ -13,6 +13,7 @@ import urllib.request
 from email import message_from_bytes, policy
 from pathlib import Path
 
+import psycopg
 import pytest
 from django.contrib.auth.models import User
 
@@ -99,9 +100,8 @@ def comes_back(out, env):
                 cwd=CHECKOUT, env={**env, "DATABASE_URL": _url(empty.settings_dict)},
                 capture_output=True, check=True, timeout=90,
             )  # fmt: skip
-        with empty.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM leads_registration")
-            return cursor.fetchone()[0]
+        with psycopg.connect(_url(empty.settings_dict)) as there:
+            return there.execute("SELECT count(*) FROM leads_registration").fetchone()[0]
 
 
 def test_jobs_that_wait_for_a_retry_are_listed_and_the_exit_code_says_so(process_env):
