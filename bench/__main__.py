@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 # These have arguments of their own and need no worker, no peers and no repeats.
-ALONE = ("admin-list", "backup-data", "redrive")
+ALONE = ("admin-list", "redrive")
 
 
 def alone() -> list[str]:

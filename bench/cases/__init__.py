@@ -13,6 +13,7 @@ from bench.cases import (  # noqa: F401, I001 - they register themselves, in thi
     doorbell,
     leads,
     mail,
+    backup,
     floor,
 )
 from bench.registry import CASES

@@ -75,6 +75,13 @@ def own_directory() -> Path:
     return path
 
 
+def kept_directory(name: str) -> Path:
+    """A directory in that of this checkout that only its owner can enter; made when missing."""
+    path = own_directory() / name
+    _make(path, 0o700)
+    return path
+
+
 def find() -> Home:
     """The home of this checkout's database, with its directory made.
 

@@ -13,6 +13,7 @@ GOALS = [
     *("backlog-due", "backlog-later", "finished-rows", "wall-unknown", "wall-paused"),
     *("tenants-many", "tenants-one", "tenants-turn", "snapshot", "memory", "idle"),
     *("crash-child", "crash-worker", "floor", "doorbell"),
+    *("backup-export", "backup-restore", "backup-beside"),
 ]
 
 

@@ -1,11 +1,13 @@
-"""A laptop keeps its secret to itself."""
+"""A laptop keeps its secrets to itself."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from config.secret import kept_secret
+from backups.keys import KeyRing
+from config.embedded.home import kept_directory
+from config.secret import kept_backup_keys, kept_secret
 
 
 @pytest.fixture
@@ -25,3 +27,14 @@ def test_rivals_end_with_one_secret(home: Path) -> None:
     assert len(secrets) == 1
     assert len(secrets.pop()) >= 50
     assert [path.name for path in home.iterdir()] == ["secret-key"]
+
+
+def test_the_keys_of_backups_stay_the_same_and_only_their_owner_reads_them(home: Path) -> None:
+    assert len(KeyRing.parse(kept_backup_keys()).keys) == 1
+    assert kept_backup_keys() == kept_backup_keys()
+    assert (home / "backup-keys").stat().st_mode & 0o777 == 0o600
+
+
+def test_only_its_owner_enters_a_kept_directory(home: Path) -> None:
+    assert kept_directory("backups") == kept_directory("backups") == home / "backups"
+    assert (home / "backups").stat().st_mode & 0o777 == 0o700

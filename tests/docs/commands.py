@@ -9,7 +9,7 @@ from django.core.management import get_commands, load_command_class
 from bench import commandline as bench
 from tests.conftest import CHECKOUT
 
-OURS = ("backups", "hubqueue", "leads", "config")
+OURS = ("backups", "config", "demo", "hubqueue", "leads")
 
 
 def parser(name: str) -> ArgumentParser:

@@ -6,12 +6,14 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 GRACE = 30.0
 POLL = 0.1
+LOOK = 1.0
 GUARD = """
 import os, signal, sys
 sys.stdin.read()
@@ -81,11 +83,17 @@ class Crew:
             time.sleep(POLL)
         return 130 if self._stopping else child.wait()
 
-    def wait(self) -> int:
-        """Wait for a signal (answers 0), or until one of the children ends, which it should not (1)."""
+    def wait(self, meanwhile: Callable[[], bool]) -> int:
+        """Wait for a signal (answers 0), or until one of the children ends, which it should not (1).
+
+        ``meanwhile`` is called about once a second, until it answers False.
+        """
+        looking, due = True, time.monotonic()
         while not self._stopping:
             if any(child.poll() is not None for child in self._children):
                 return 1
+            if looking and time.monotonic() >= due:
+                looking, due = meanwhile(), time.monotonic() + LOOK
             time.sleep(POLL)
         return 0
 

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shlex
 import signal
 import socket
 import subprocess
@@ -12,17 +13,23 @@ import urllib.request
 from email import message_from_bytes, policy
 from pathlib import Path
 
+import psycopg
 import pytest
 from django.contrib.auth.models import User
 
-from leads import demo as demo_package
-from leads.demo.generate import events, messy, registration
+import demo as demo_package
+from backups.keys import MasterKey
+from backups.models import BackupRun
+from demo.generate import events, messy, registration
 from leads.models import LeadProvenance, LeadRequest, Registration
+from tests.backups.data.databases import database
+from tests.conftest import _url
 from tests.support.postgres import free_port
 from tests.support.wait import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
+KEYS = MasterKey("demo", bytes(range(32))).text
 
 
 def start(env, *words):
@@ -36,9 +43,16 @@ def mailing(process_env, folder):
     return {**process_env, "MAIL_URL": folder.as_uri(), "MAIL_FROM": "hubqueue@demo.example"}
 
 
-def test_until_idle_it_makes_leads_once_and_says_so_in_one_json_object(process_env, tmp_path):
+def keeping(process_env, volume):
+    volume.mkdir()
+    return {**process_env, "BACKUPS_VOLUME": str(volume), "BACKUPS_KEYS": KEYS}
+
+
+def test_until_idle_it_makes_leads_and_a_backup_once_and_says_so_in_one_json_object(
+    process_env, tmp_path
+):
     answers = []
-    env = mailing(process_env, tmp_path / "mail")
+    env = keeping(mailing(process_env, tmp_path / "mail"), tmp_path / "backups")
     for _ in range(2):
         process = start(env, "--until-idle", "--json")
         out, err = process.communicate(timeout=120)
@@ -48,7 +62,7 @@ def test_until_idle_it_makes_leads_once_and_says_so_in_one_json_object(process_e
             assert "password" in out
             assert str(tmp_path / "mail") in out
     first, second = answers
-    assert set(first) == {"jobs", "leads", "mails", "seconds"}
+    assert set(first) == {"jobs", "leads", "mails", "backups", "seconds"}
     assert {state for states in second["jobs"].values() for state in states} == {"SUCCEEDED"}
     assert (first["mails"], second["mails"]) == (1, 0)
     (kept,) = (tmp_path / "mail").glob("*.eml")
@@ -64,6 +78,30 @@ def test_until_idle_it_makes_leads_once_and_says_so_in_one_json_object(process_e
     assert Registration.objects.count() > 1500
     assert not LeadRequest.objects.open().exists()
     assert User.objects.filter(is_superuser=True).count() == 1
+    assert first["backups"] == second["backups"] == {"SUCCEEDED": 1}
+    assert second["jobs"]["backups.verify"] == {"SUCCEEDED": 2}
+    run = BackupRun.objects.get()
+    assert (run.findings, run.rows > 1500) == ([], True)
+    assert [each.name for each in (tmp_path / "backups" / "demo").iterdir()] == [run.archive]
+    assert comes_back(out, env) == Registration.objects.count()
+
+
+def comes_back(out, env):
+    """Do as the demo says, in an empty database; how many registrations are there then."""
+    told = [shlex.split(line) for line in out.splitlines() if "./dev manage" in line]
+    assert [words[:3] for words in told] == [
+        ["./dev", "manage", "migrate"],
+        ["./dev", "manage", "backups"],
+    ]
+    with database("elsewhere") as empty:
+        for words in told:
+            subprocess.run(
+                [sys.executable, "manage.py", *words[2:]],
+                cwd=CHECKOUT, env={**env, "DATABASE_URL": _url(empty.settings_dict)},
+                capture_output=True, check=True, timeout=90,
+            )  # fmt: skip
+        with psycopg.connect(_url(empty.settings_dict)) as there:
+            return there.execute("SELECT count(*) FROM leads_registration").fetchone()[0]
 
 
 def test_jobs_that_wait_for_a_retry_are_listed_and_the_exit_code_says_so(process_env):
@@ -72,6 +110,7 @@ def test_jobs_that_wait_for_a_retry_are_listed_and_the_exit_code_says_so(process
     out, _ = process.communicate(timeout=120)
     said = json.loads(out.strip().splitlines()[-1])
     assert said["leads"] == {"created": 0, "grown": 0}
+    assert said["backups"] == {}
     assert process.returncode == 1
     assert "leads.sink_not_wired" in out
 
@@ -116,10 +155,10 @@ def test_a_demo_that_is_killed_leaves_no_server_and_no_worker(process_env):
     until(lambda: _marked(mark) == 0, timeout=60, message="no process left")
 
 
-def test_the_web_server_serves_styles_without_debug_and_warns_of_nothing(process_env):
+def test_the_web_server_serves_styles_without_debug_and_warns_of_nothing(process_env, tmp_path):
     port = free_port()
     env = {
-        **process_env,
+        **keeping(process_env, tmp_path / "backups"),
         "DJANGO_SETTINGS_MODULE": "config.settings.development",
         "PYTHONWARNINGS": "always",
     }

@@ -1,4 +1,4 @@
-"""Make the demo's files. ``python leads/demo/generate.py`` writes the same ones each time."""
+"""Make the demo's files. ``python demo/generate.py`` writes the same ones each time."""
 
 import csv
 import random
