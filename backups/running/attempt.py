@@ -29,7 +29,12 @@ class Attempt:
     pace: Pace
 
     def writer(
-        self, *, at: datetime, transactions: str, schema: dict[str, list[str]]
+        self,
+        *,
+        at: datetime,
+        transactions: str,
+        schema: dict[str, list[str]],
+        lineage: str = "",
     ) -> ArchiveWriter:
         """A writer into the directory of the run, the same in every attempt; the row has the snapshot from now on.
 
@@ -42,7 +47,7 @@ class Attempt:
             scope=scope_of(self.run.content, self.run.tenant),
             mode=Mode(self.run.mode),
             started=self.run.started_at,
-            snapshot=Snapshot(at=at, transactions=transactions),
+            snapshot=Snapshot(at=at, transactions=transactions, lineage=lineage),
             period=Period(since=None, until=at),
         )
         with self.job.transaction():
@@ -54,5 +59,8 @@ class Attempt:
     def writer_of(self, taken: Taken) -> ArchiveWriter:
         """The same for a snapshot of rows."""
         return self.writer(
-            at=taken.taken_at, transactions=taken.transactions, schema=taken.migrations
+            at=taken.taken_at,
+            transactions=taken.transactions,
+            schema=taken.migrations,
+            lineage=taken.lineage,
         )
