@@ -8,10 +8,10 @@ from backups.models import BackupRun, Tombstone
 FORGET = """
 DELETE FROM backups_tombstone
 WHERE NOT EXISTS (SELECT FROM backups_backuprun WHERE state = %(running)s)
-    AND xid < coalesce(
-        (SELECT pg_snapshot_xmin(transactions::pg_snapshot) FROM backups_backuprun
-        WHERE state = %(succeeded)s AND transactions <> '' ORDER BY 1 LIMIT 1),
-        pg_snapshot_xmin(pg_current_snapshot()))
+    AND NOT EXISTS (
+        SELECT FROM backups_backuprun
+        WHERE state = %(succeeded)s AND transactions <> ''
+            AND NOT pg_visible_in_snapshot(xid, transactions::pg_snapshot))
 """
 
 
