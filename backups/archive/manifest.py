@@ -100,7 +100,8 @@ class Member(Part, frozen=True, kw_only=True):
 class About(Part, frozen=True, kw_only=True):
     """What is known of an archive before its first row.
 
-    ``schema`` holds the migrations of each app, in the order in which they were applied.
+    ``schema`` holds the migrations of each app, in the order in which they were applied. ``options`` is a digest of
+    what is written of each model and how; empty when it is not known. An archive goes on from one of equal options.
     """
 
     format: int = FORMAT
@@ -113,6 +114,7 @@ class About(Part, frozen=True, kw_only=True):
     snapshot: Snapshot
     period: Period
     parent: Parent | None = None
+    options: str = ""
 
     def __post_init__(self) -> None:
         if not SCOPE.fullmatch(self.scope):

@@ -6,6 +6,7 @@ from typing import Any
 from psycopg import sql
 
 from backups.archive.manifest import Manifest
+from backups.changes.track import is_tracked
 from backups.data.export import Export
 from backups.data.snapshot import Snapshot
 from backups.data.tables import Table
@@ -13,17 +14,6 @@ from backups.data.text_form import lines_query
 from backups.errors import BackupError
 
 SNAPSHOT = re.compile(r"\d+:\d+:(\d+(,\d+)*)?", re.ASCII)
-TRIGGERS = ("backups_deleted", "backups_renamed", "backups_truncated")
-
-# A column of the table, and every trigger at work.
-TRACKED = """
-SELECT count(*) = 3 AND EXISTS (
-    SELECT FROM pg_attribute WHERE attrelid = %(table)s::regclass AND attname = %(column)s AND NOT attisdropped)
-    AND (%(column)s <> 'backups_xid' OR EXISTS (
-        SELECT FROM pg_trigger WHERE tgrelid = %(table)s::regclass AND tgname = 'backups_changed'
-            AND tgenabled IN ('O', 'A')))
-FROM pg_trigger WHERE tgrelid = %(table)s::regclass AND tgname = ANY (%(triggers)s) AND tgenabled IN ('O', 'A')
-"""
 MARKED = """
 SELECT EXISTS (
     SELECT FROM backups_tombstone WHERE "table" = %s AND key IS NULL
@@ -63,17 +53,9 @@ def is_whole(
     _refuse_what_is_none(parent_transactions)
     if tenant is not None or not table.declared.incremental:
         return True
+    if not is_tracked(taken.connection, table):
+        return True
     with taken.connection.cursor() as cursor:
-        cursor.execute(
-            TRACKED,
-            {
-                "table": taken.connection.ops.quote_name(table.name),
-                "column": table.declared.changed_in,
-                "triggers": list(TRIGGERS),
-            },
-        )
-        if not cursor.fetchone()[0]:
-            return True
         cursor.execute(MARKED, [table.name, parent_transactions])
         return bool(cursor.fetchone()[0])
 
