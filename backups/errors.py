@@ -253,7 +253,7 @@ class DatabaseNotEmpty(BackupError):
 
 
 class NotWhole(BackupError):
-    """The archive is no full one of the rows of the whole installation."""
+    """The archive is not one of the rows of the whole installation."""
 
     code = "backups.not_whole"
 

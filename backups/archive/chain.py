@@ -47,6 +47,7 @@ def _refuse_another(child: Manifest, parent: Manifest) -> None:
         and parent.snapshot.at < child.snapshot.at
         and parent.snapshot.lineage == child.snapshot.lineage
         and parent.options == child.options
+        and parent.counts.keys() == child.counts.keys()
     )
     if not is_it:
         raise ChainBroken(

@@ -5,7 +5,7 @@ from backups.archive.manifest import Manifest
 from backups.changes.since import can_continue
 from backups.conf import conf
 from backups.data.snapshot import Snapshot
-from backups.errors import ArchiveError
+from backups.errors import ArchiveError, ChainBroken
 from backups.models import BackupRun
 from backups.running.attempt import Attempt
 from backups.scopes import name_of
@@ -22,20 +22,23 @@ def parent_at_target(attempt: Attempt, options: str) -> Manifest | None:
     try:
         found = open_chain(attempt.store, run.parent.archive, conf().keys)[-1].manifest
     except ArchiveError as broken:
-        return promote(attempt, broken.code)
+        promote(attempt, broken.code)
+        return None
     if found.archive != run.parent_id:
-        return promote(attempt, "backups.chain_broken")
-    key_id = found.encryption.key_id if found.encryption else None
-    if key_id != (attempt.key.id if attempt.key else None) or found.options != options:
-        return promote(attempt, "backups.other_options")
-    return found
+        promote(attempt, ChainBroken.code)
+    elif found.options != options or _key_of(found) != (attempt.key.id if attempt.key else None):
+        promote(attempt, "backups.other_options")
+    else:
+        return found
+    return None
 
 
 def continued(attempt: Attempt, parent: Manifest | None, taken: Snapshot) -> Manifest | None:
     """``parent``, when an archive of this snapshot may hold only what changed since; ``None``: the run is full."""
     if parent is None or can_continue(parent, taken, attempt.run.tenant):
         return parent
-    return promote(attempt, "backups.other_history")
+    promote(attempt, "backups.other_history")
+    return None
 
 
 def promote(attempt: Attempt, why: str) -> None:
@@ -48,3 +51,7 @@ def promote(attempt: Attempt, why: str) -> None:
     run.archive = str(name_of(run.content, run.tenant, run.started_at, run.mode))
     with attempt.job.transaction():
         run.save(update_fields=["mode", "parent", "promoted", "archive"])
+
+
+def _key_of(manifest: Manifest) -> str | None:
+    return manifest.encryption.key_id if manifest.encryption else None

@@ -16,14 +16,14 @@ from backups.archive.verify import verify
 from backups.archive.write import ArchiveWriter
 from backups.changes.apply import Changes, apply
 from backups.changes.since import SnapshotRefused, can_continue, changed_rows, gone
-from backups.changes.track import TrackChanges
+from backups.changes.track import track, untrack
 from backups.data import checksum
 from backups.data.export import Export
 from backups.data.lines import lines
 from backups.data.load import load
 from backups.data.snapshot import snapshot
 from backups.data.spec import Declared, Specs
-from backups.data.tables import tables
+from backups.data.tables import Table, tables
 from hubqueue.ids import uuid7
 from tests.backups.archive.directory import Directory
 from tests.backups.archive.made import KEY, RING, STARTED, about, incremental
@@ -36,15 +36,19 @@ CREATE TABLE backups_tombstone (
 """
 
 
+def declared() -> list[Table]:
+    found = {
+        f"everything.{each}": Declared(model=f"everything.{each}", incremental=True)
+        for each in LABELS
+    }
+    return tables(Specs(found, {}))
+
+
 class Life:
     """A source that is archived into a chain, and a copy that it comes back in."""
 
     def __init__(self, root: Path) -> None:
-        declared = {
-            f"everything.{each}": Declared(model=f"everything.{each}", incremental=True)
-            for each in LABELS
-        }
-        self.tables = tables(Specs(declared, {}))
+        self.tables = declared()
         self.store = Directory(root)
         self.chain: list[Manifest] = []
 
@@ -115,16 +119,13 @@ def prepare(alias: str) -> None:
         cursor.execute(migration.FUNCTIONS)
 
 
-class State:
-    apps = apps
-
-
-def track(alias: str, *, back: bool = False) -> None:
-    for each in LABELS:
-        operation = TrackChanges(f"everything.{each}")
-        with connections[alias].schema_editor() as editor:
-            turn = operation.database_backwards if back else operation.database_forwards
-            turn("everything", editor, State, State)
+def follow(alias: str, *, back: bool = False) -> None:
+    with transaction.atomic(using=alias):
+        for table in declared():
+            if back:
+                untrack(connections[alias], table.name)
+            else:
+                track(connections[alias], table)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +134,7 @@ def _two(django_db_blocker: Any) -> Iterator[None]:
         with database("source"), database("copy"):
             prepare("source")
             prepare("copy")
-            track("source")
+            follow("source")
             yield
 
 
@@ -270,12 +271,12 @@ def test_a_parent_of_another_history_is_not_continued(life: Life) -> None:
 def test_without_its_triggers_a_table_is_whole_again(life: Life) -> None:
     life.sql("INSERT INTO everything_person (name) VALUES ('a')")
     life.archive()
-    track("source", back=True)
+    follow("source", back=True)
     life.sql("UPDATE everything_person SET name = 'unseen'")
     child = life.archive()
     assert child.counts["everything.Person"] == 1
     assert not any(".gone." in each.path for each in child.members)
-    track("source")
+    follow("source")
     # What happened without them left no trace: the next one is whole too.
     assert not any(".gone." in each.path for each in life.archive().members)
     assert all(
