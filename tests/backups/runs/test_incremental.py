@@ -16,6 +16,7 @@ from backups.errors import ChainBroken, ParentMissing, TargetBusy
 from backups.keys import MasterKey
 from backups.models import BackupRun, BackupSchedule, BackupTarget, Tombstone
 from backups.services import request_run
+from backups.sweep import sweep
 from backups.targets.opening import open_store
 from hubqueue.testing import move_clock, run_due_jobs
 from leads.models import Registration
@@ -186,6 +187,9 @@ def test_an_attempt_after_one_that_wrote_becomes_full_in_a_directory_of_its_own(
     assert (again.mode, again.promoted) == ("full", "backups.archive_missing")
     assert (volume / "cellar" / again.archive / CHECKSUMS).is_file()
     assert not (volume / "cellar" / run.archive / CHECKSUMS).exists()
+    with move_clock(timedelta(days=8)), open_store(cellar) as store:
+        assert sweep(cellar, store) == 1
+    assert directories(volume) == {again.archive}
 
 
 def test_deletions_are_forgotten_when_what_could_ask_for_them_expired(cellar: BackupTarget) -> None:
