@@ -18,6 +18,7 @@ from backups.models import BackupRun, BackupSchedule, BackupTarget, Tombstone
 from backups.services import request_run
 from backups.sweep import sweep
 from backups.targets.opening import open_store
+from hubqueue.ids import uuid7
 from hubqueue.testing import move_clock, run_due_jobs
 from leads.models import Registration
 from tests.backups.runs.conftest import KEY
@@ -139,10 +140,7 @@ def test_another_archive_in_the_place_of_a_parent_makes_it_full(
 ) -> None:
     """As a copy of the database that goes on at the same target would leave it."""
     full, run = made(cellar, "full"), made(cellar)
-    with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = replica")
-        cursor.execute("UPDATE backups_backuprun SET id = gen_random_uuid() WHERE id = %s", [run.pk])
-        cursor.execute("SET session_replication_role = origin")
+    BackupRun.objects.filter(pk=run.pk).update(id=uuid7())
     third = made(cellar)
     assert (third.mode, third.promoted) == ("full", ChainBroken.code)
     assert full.pk != third.pk
