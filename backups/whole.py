@@ -26,7 +26,7 @@ def newest_sound(target_id: UUID, *, content: str, tenant: str | None) -> Backup
         target=target_id, content=content, tenant=tenant, verified_at__isnull=False, findings=[]
     )
     newest_first = sound.order_by("-started_at", "-pk").values_list("pk", "parent_id")
-    parents = dict(newest_first)
+    parents: dict[UUID, UUID | None] = dict(newest_first)
     for each in parents:
         if _leads_to_a_full_one(each, parents):
             return BackupRun.objects.get(pk=each)

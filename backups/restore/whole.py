@@ -56,9 +56,7 @@ def _changes(archive: Archive, table: Table, tell: Tell) -> Changes:
 def _compare(archive: Archive, written: dict[str, int]) -> None:
     counts = archive.manifest.counts
     if written != counts:
-        label = min(
-            each for each in {*written, *counts} if written.get(each) != counts.get(each)
-        )
+        label = min(each for each in {*written, *counts} if written.get(each) != counts.get(each))
         raise LoadRefused(
             f"{archive.name}, {label}: {written.get(label, 0)} rows came,"
             f" the manifest says {counts.get(label, 0)}."

@@ -62,7 +62,7 @@ def test_it_holds_what_changed_since_the_newest_sound_archive(
     full = made(cellar, "full")
     Registration.objects.filter(pk=kept.pk).update(name="Other")
     first = made(cellar)
-    lost.delete()
+    Registration.objects.filter(pk=lost.pk).delete()
     second = made(cellar)
     assert [run.mode for run in (full, first, second)] == ["full", "incremental", "incremental"]
     assert (first.parent, second.parent) == (full, first)

@@ -66,7 +66,11 @@ def test_a_schedule_is_made_and_owes_its_next_moment(boss: Client, make: MakeSch
 REFUSED = {
     "the rule": ({"rule": "* * * * *"}, "rule", "A rule fires every 5 minutes at most"),
     "30 February": ({"rule": "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"}, "rule", "never does"),
-    "the full rule": ({"full_rule": "* * * * *"}, "full_rule", "A rule fires every 5 minutes at most"),
+    "the full rule": (
+        {"full_rule": "* * * * *"},
+        "full_rule",
+        "A rule fires every 5 minutes at most",
+    ),
     "a full rule of a tenant": (
         {"full_rule": "0 2 * * 0", "tenant": "acme"},
         "full_rule",
