@@ -1,6 +1,7 @@
 """The Django application."""
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class BackupsConfig(AppConfig):
@@ -11,8 +12,10 @@ class BackupsConfig(AppConfig):
     def ready(self) -> None:
         from backups import checks, logs, metrics  # noqa: F401 - registers
         from backups.categories import CATEGORIES
+        from backups.changes.follow import follow_migrations
         from backups.stale_notice import SCHEDULE_STALE
         from notifications.categories import register
 
         for category in (*CATEGORIES, SCHEDULE_STALE):
             register(category)
+        post_migrate.connect(follow_migrations, sender=self)

@@ -9,5 +9,6 @@ BACKUP = ()
 LEFT_OUT = {
     "backups.BackupTarget": "It is entered anew, with its credential, where archives are restored.",
     "backups.BackupSchedule": "It would run, and delete archives, at targets of another installation.",
+    "backups.Tombstone": "Numbers of transactions of this server; an archive holds its own deletions.",
     "backups.BackupRun": "What archives there are is told by the target.",
 }

@@ -124,6 +124,18 @@ class MemberDamaged(ArchiveError):
     code = "backups.member_damaged"
 
 
+class ParentMissing(ArchiveError):
+    """An archive that an incremental one goes on from is not there, or not complete."""
+
+    code = "backups.parent_missing"
+
+
+class ChainBroken(ArchiveError):
+    """An archive that an incremental one goes on from is another one than it was."""
+
+    code = "backups.chain_broken"
+
+
 class ContentDiffers(ArchiveError):
     """What was given to be written is not what it was said to be."""
 
@@ -241,7 +253,7 @@ class DatabaseNotEmpty(BackupError):
 
 
 class NotWhole(BackupError):
-    """The archive is no full one of the rows of the whole installation."""
+    """The archive is not one of the rows of the whole installation."""
 
     code = "backups.not_whole"
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from uuid import UUID
 
+from backups.changes.forget import forget
 from backups.errors import TargetError
 from backups.expiry import expire_after
 from backups.models import BackupRun, BackupSchedule
@@ -21,8 +22,9 @@ ATTEMPTS = 3
     timeout=timedelta(hours=6),
 )
 def expire_archives(job: JobContext, *, run_id: UUID) -> Result:
-    """Expire what the plan of the run's schedule does not keep. At least once.
+    """Expire what the plan of the run's schedule does not keep, and forget what no archive can ask for any more.
 
+    At least once.
     A target that does not answer three times is left to the next run that works.
     """
     run = BackupRun.objects.select_related("target").filter(pk=run_id).first()
@@ -30,12 +32,13 @@ def expire_archives(job: JobContext, *, run_id: UUID) -> Result:
         return Done()
     try:
         with open_store(run.target) as store:
-            return Done({"expired": expire_after(run, store)})
+            expired = expire_after(run, store)
     except TargetError as failed:
         if job.attempt < ATTEMPTS:
             return Retry(code=failed.code)
         expiry_failed.send(BackupSchedule, schedule_id=run.schedule_id, code=failed.code)
         return Done({"code": failed.code})
+    return Done({"expired": expired, "forgotten": forget()})
 
 
 def expire_later(run: BackupRun) -> UUID | None:

@@ -22,13 +22,15 @@ def start(
     reason: str,
     content: str = Content.ROWS,
     tenant: str | None = None,
+    mode: str = BackupRun.Mode.FULL,
 ) -> BackupRun:
-    """Start a full run, or answer the equal one that is running. Raises as ``request_run`` does."""
+    """Start a run, or answer the equal one that is running. Raises as ``request_run`` does."""
     run = services.request_run(
         target,
         trigger=BackupRun.Trigger.MANUAL,
         content=content,
         tenant=tenant,
+        mode=mode,
         asked_by=actor,
     )
     _log("start", run, actor, reason)

@@ -7,7 +7,7 @@ from backups.models import BackupRun, BackupSchedule, BackupTarget, Content
 from backups.run_handler import run_backup
 from backups.running.make import refuse_unknown
 from backups.scopes import name_of
-from backups.whole import hold_archives
+from backups.whole import hold_archives, newest_sound
 
 OFTEN = 5  # a run that stood in the way may have ended before it was looked at
 
@@ -24,7 +24,8 @@ def request_run(
 ) -> BackupRun:
     """Start a run, in the caller's transaction; the running one when it is of the same.
 
-    ``tenant`` None = the whole installation. ``mode`` incremental becomes full: no table keeps track of its changes.
+    ``tenant`` None = the whole installation. ``mode`` incremental goes on from the newest sound archive of the same at
+    the target; without one, and of a tenant or of the system, the run is full, and its ``promoted`` says why.
     Raises ``TargetDisabled``, ``TargetBusy`` when a run of something else is running there, ``ContentUnknown``.
     """
     refuse_unknown(content)
@@ -33,19 +34,32 @@ def request_run(
         schedule=schedule,
         tenant=tenant,
         content=content,
-        mode=BackupRun.Mode.FULL,
         trigger=trigger,
         asked_by=asked_by[:150],
     )
     with transaction.atomic(using=router.db_for_write(BackupRun)):
         hold_archives(target.pk)
         _refuse_disabled(target)
+        if mode == BackupRun.Mode.INCREMENTAL:
+            _go_on_from_the_newest(wanted)
         for _ in range(OFTEN):
             if run := _inserted(wanted):
                 return _enqueued(run)
             if standing := _standing(target):
                 return _same(standing, wanted)
     raise TargetBusy(f"At {target.name} runs start and end all the time. Try again.")
+
+
+def _go_on_from_the_newest(wanted: BackupRun) -> None:
+    """Whose row belongs to a tenant may change without a change of the row, and a dump is of the whole database."""
+    if wanted.tenant is not None or wanted.content != Content.ROWS:
+        wanted.promoted = "backups.never_incremental"
+        return
+    wanted.parent = newest_sound(wanted.target_id, content=wanted.content, tenant=wanted.tenant)
+    if wanted.parent is None:
+        wanted.promoted = "backups.nothing_to_continue"
+    else:
+        wanted.mode = BackupRun.Mode.INCREMENTAL
 
 
 def _refuse_disabled(target: BackupTarget) -> None:
@@ -72,7 +86,7 @@ def _standing(target: BackupTarget) -> BackupRun | None:
 
 
 def _same(standing: BackupRun, wanted: BackupRun) -> BackupRun:
-    for name in ("tenant", "content", "mode", "schedule_id"):
+    for name in ("tenant", "content", "asked_mode", "schedule_id"):
         if getattr(standing, name) != getattr(wanted, name):
             raise TargetBusy(
                 f"A run of something else is running at {wanted.target.name}, {standing.archive}:"

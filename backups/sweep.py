@@ -46,7 +46,10 @@ def _left_behind(target: BackupTarget, found: Found) -> bool:
     started = found.archive.started
     if started > database_now(router.db_for_read(BackupRun)) - UNFINISHED_FOR:
         return False
-    of_it = BackupRun.objects.filter(Q(archive=found.name) | Q(started_at=started), target=target)
+    # A run that became full has another name than the directory that an earlier attempt of it began.
+    of_it = BackupRun.objects.filter(
+        Q(archive=found.name) | Q(started_at=started, archive=""), target=target
+    )
     return not of_it.filter(state__in=[Run.RUNNING, Run.SUCCEEDED]).exists()
 
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from uuid import UUID
 
+from backups.changes.forget import forget
 from backups.errors import TargetError
 from backups.models import BackupTarget
 from backups.signals import target_failed
@@ -37,6 +38,10 @@ def sweep_target(job: JobContext, *, target_id: UUID) -> Result:
 
 @duty("backups.sweep", cadence=Cadence.DAY)
 def sweep_targets() -> None:
-    """Queue the sweep of every enabled target; one that still waits for its last one gets no second."""
+    """Queue the sweep of every enabled target; one that still waits for its last one gets no second.
+
+    Deletions that no archive can ask for are forgotten, so that they do not pile up where nothing expires.
+    """
+    forget()
     for target_id in BackupTarget.objects.filter(enabled=True).values_list("pk", flat=True):
         sweep_target.using(dedupe_key=str(target_id)).enqueue(target_id=target_id)

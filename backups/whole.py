@@ -17,6 +17,33 @@ def whole_archives() -> QuerySet[BackupRun]:
     ).exclude(archive="")
 
 
+def newest_sound(target_id: UUID, *, content: str, tenant: str | None) -> BackupRun | None:
+    """The newest archive of this at the target that was found sound, as was all that it goes on from.
+
+    For whoever builds on it, after ``hold_archives``.
+    """
+    sound = whole_archives().filter(
+        target=target_id, content=content, tenant=tenant, verified_at__isnull=False, findings=[]
+    )
+    newest_first = sound.order_by("-started_at", "-pk").values_list("pk", "parent_id")
+    parents: dict[UUID, UUID | None] = dict(newest_first)
+    for each in parents:
+        if _leads_to_a_full_one(each, parents):
+            return BackupRun.objects.get(pk=each)
+    return None
+
+
+def _leads_to_a_full_one(first: UUID, parents: dict[UUID, UUID | None]) -> bool:
+    seen: set[UUID] = set()
+    here: UUID | None = first
+    while here is not None:
+        if here in seen or here not in parents:
+            return False
+        seen.add(here)
+        here = parents[here]
+    return True
+
+
 def hold_archives(target_id: UUID) -> None:
     """Until the open transaction ends no archive of the target begins to be deleted.
 

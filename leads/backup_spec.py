@@ -5,7 +5,13 @@ BACKUP = (
     {"model": "leads.Event", "tenant": "tenant_id"},
     {"model": "leads.Question", "shared": True},
     {"model": "leads.Answer", "shared": True},
-    {"model": "leads.Registration", "tenant": "event__tenant_id", "stamped": ["changed_xid"]},
+    {
+        "model": "leads.Registration",
+        "tenant": "event__tenant_id",
+        "stamped": ["changed_xid"],
+        "incremental": True,
+        "changed_in": "changed_xid",
+    },
     {"model": "leads.RegistrationAnswer", "tenant": "registration__event__tenant_id"},
     {"model": "leads.ImportRun", "tenant": "tenant_id"},
     {"model": "leads.ImportPiece", "tenant": "run__tenant_id"},
@@ -16,7 +22,7 @@ BACKUP = (
         "tenant": "rule__event__tenant_id",
         "shared_without": "rule__event",
     },
-    {"model": "leads.Lead", "tenant": "tenant_id"},
+    {"model": "leads.Lead", "tenant": "tenant_id", "incremental": True},
     {
         "model": "leads.LeadProvenance",
         "tenant": "registrations__registration__event__tenant_id",

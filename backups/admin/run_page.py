@@ -55,6 +55,10 @@ def _standing(run: BackupRun, now: datetime) -> Said:
         said.append("Its archive is being deleted: the plan does not keep it any more.")
     else:
         said += _archive(run, now)
+    if run.promoted:
+        said.append(
+            f"It was to hold what changed only, but is full: {run_cells.meaning(run.promoted)}"
+        )
     return said
 
 

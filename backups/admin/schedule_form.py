@@ -14,10 +14,13 @@ from hubqueue.querysets import database_now
 from hubqueue.scheduler.cron import zone_problem
 
 LONGEST_TENANT = 64
+ALWAYS_FULL = (
+    "Archives of a tenant and of the whole database are always full: leave this empty for them."
+)
 
 
 class ScheduleForm(forms.ModelForm[BackupSchedule]):
-    """What an officer decides. The rule of full runs is not asked for while every run is full."""
+    """What an officer decides."""
 
     tenant = forms.CharField(
         required=False,
@@ -27,7 +30,15 @@ class ScheduleForm(forms.ModelForm[BackupSchedule]):
     rule = forms.CharField(
         widget=forms.TextInput(attrs={"size": 70, "spellcheck": "false"}),
         help_text="A cron such as 30 2 * * *, or an RFC 5545 rule such as FREQ=WEEKLY;BYDAY=SU;BYHOUR=2;BYMINUTE=30."
-        " At most every 5 minutes. Every run is a full one.",
+        " At most every 5 minutes.",
+    )
+    full_rule = forms.CharField(
+        required=False,
+        widget=forms.TextInput(attrs={"size": 70, "spellcheck": "false"}),
+        label="Full when",
+        help_text="A second rule, such as FREQ=WEEKLY;BYDAY=SU: it starts nothing, but each of its moments makes the"
+        " last run until then a full one; the others hold what changed since the one before. Empty = every run is full."
+        " Only for the rows of the whole installation.",
     )
     notify_on = forms.MultipleChoiceField(
         required=False,
@@ -40,7 +51,7 @@ class ScheduleForm(forms.ModelForm[BackupSchedule]):
     class Meta:
         model = BackupSchedule
         fields = [
-            "name", "target", "tenant", "content", "rule", "zone", "enabled",
+            "name", "target", "tenant", "content", "rule", "full_rule", "zone", "enabled",
             "keep_last", "keep_daily", "keep_weekly", "keep_monthly", "keep_yearly", "min_keep", "notify_on",
         ]  # fmt: skip
         help_texts = {
@@ -68,8 +79,12 @@ class ScheduleForm(forms.ModelForm[BackupSchedule]):
         cleaned = super().clean() or self.cleaned_data
         if "rule" not in cleaned or "zone" not in cleaned:
             return cleaned
-        if wrong := problem(cleaned["rule"], cleaned["zone"], self._anchor()):
-            self.add_error("rule", wrong)
+        for name in ("rule", "full_rule"):
+            rule = cleaned.get(name)
+            if rule and (wrong := problem(rule, cleaned["zone"], self._anchor())):
+                self.add_error(name, wrong)
+        if cleaned.get("full_rule") and not _can_be_incremental(cleaned):
+            self.add_error("full_rule", ALWAYS_FULL)
         return cleaned
 
     def clean_min_keep(self) -> int:
@@ -82,3 +97,7 @@ class ScheduleForm(forms.ModelForm[BackupSchedule]):
         if self.instance._state.adding:
             return database_now(router.db_for_write(BackupSchedule))
         return self.instance.created_at
+
+
+def _can_be_incremental(cleaned: dict[str, Any]) -> bool:
+    return not cleaned.get("tenant") and cleaned.get("content") == Content.ROWS

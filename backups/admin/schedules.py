@@ -47,7 +47,7 @@ class BackupScheduleAdmin(BoundedAdmin[BackupSchedule]):
     actions = None
     fieldsets = [
         (None, {"fields": ["name", "target", "tenant", "content", "enabled"]}),
-        ("When", {"fields": ["rule", "zone"]}),
+        ("When", {"fields": ["rule", "full_rule", "zone"]}),
         (
             "How long archives stay",
             {
@@ -134,7 +134,7 @@ def _moments_of(row: BackupSchedule) -> list[Moment]:
         Moment(
             f"{each.at.astimezone(zone):%a %Y-%m-%d %H:%M %z}",
             f"{each.at.astimezone(UTC):%Y-%m-%d %H:%M}",
-            "full",
+            "full" if each.full else "what changed",
         )
         for each in found
     ]

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 
-from backups.archive.names import CHECKSUMS, ArchiveName
+from backups.archive.names import CHECKSUMS, ArchiveName, Mode
+from backups.archive.read import read_manifest
+from backups.errors import ArchiveError
 from backups.targets.store import Store
 
 
@@ -42,6 +44,22 @@ def archives(store: Store) -> Iterator[Found]:
             complete = complete or each.name == f"{top}/{CHECKSUMS}"
         archive = ArchiveName.parse(top) if directory else None
         yield Found(top, _state(archive, complete), archive, count, total)
+
+
+def parent_of(store: Store, found: Found) -> str | None:
+    """The name of the archive that a complete incremental one goes on from, from its manifest, without a key.
+
+    ``None`` for others, and where the manifest cannot be read: ``verify`` says so. Raises ``TargetError``.
+    """
+    if found.archive is None or found.archive.mode is not Mode.INCREMENTAL:
+        return None
+    if found.state is not State.COMPLETE:
+        return None
+    try:
+        parent = read_manifest(store, found.name)[0].parent
+    except ArchiveError:
+        return None
+    return parent.name if parent else None
 
 
 def _state(archive: ArchiveName | None, complete: bool) -> State:

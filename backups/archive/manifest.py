@@ -9,7 +9,16 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta, Struct
 
-from backups.archive.names import DUMP, SCOPE, ArchiveName, Mode, digest_of, label_of
+from backups.archive.names import (
+    DUMP,
+    SCOPE,
+    ArchiveName,
+    Mode,
+    digest_of,
+    gone_label_of,
+    holds_lines,
+    label_of,
+)
 from backups.errors import FormatUnknown, KeyWrong, ManifestAltered, ManifestUnreadable
 from backups.keys import ArchiveKeys, KeyRing
 
@@ -34,10 +43,14 @@ class Product(Part, frozen=True, kw_only=True):
 
 
 class Snapshot(Part, frozen=True, kw_only=True):
-    """The one moment that every row is of: the database's time, and ``pg_current_snapshot()`` as text."""
+    """The one moment that every row is of: the database's time, and ``pg_current_snapshot()`` as text.
+
+    ``lineage`` says whose transactions these are; empty when it is not known.
+    """
 
     at: Aware
     transactions: str
+    lineage: str = ""
 
 
 class Period(Part, frozen=True, kw_only=True):
@@ -87,7 +100,8 @@ class Member(Part, frozen=True, kw_only=True):
 class About(Part, frozen=True, kw_only=True):
     """What is known of an archive before its first row.
 
-    ``schema`` holds the migrations of each app, in the order in which they were applied.
+    ``schema`` holds the migrations of each app, in the order in which they were applied. ``options`` is a digest of
+    what is written of each model and how; empty when it is not known. An archive goes on from one of equal options.
     """
 
     format: int = FORMAT
@@ -100,6 +114,7 @@ class About(Part, frozen=True, kw_only=True):
     snapshot: Snapshot
     period: Period
     parent: Parent | None = None
+    options: str = ""
 
     def __post_init__(self) -> None:
         if not SCOPE.fullmatch(self.scope):
@@ -132,10 +147,15 @@ class Manifest(About, frozen=True, kw_only=True):
             raise ValueError("A member is named twice.")
         rows = {label: each.records for each in self.members if (label := label_of(each.path))}
         media = sum(1 for path in paths if digest_of(path))
-        if len(rows) + media + (DUMP in paths) != len(self.members):
+        gone = {label for path in paths if (label := gone_label_of(path))}
+        if gone and (self.mode is not Mode.INCREMENTAL or not gone <= rows.keys()):
+            raise ValueError(
+                "Deletions are in an incremental archive, beside the rows of their model."
+            )
+        if len(rows) + len(gone) + media + (DUMP in paths) != len(self.members):
             raise ValueError("A member has a path that no member has.")
-        if any((each.records is None) != (label_of(each.path) is None) for each in self.members):
-            raise ValueError("Rows, and nothing else, are counted.")
+        if any((each.records is None) == holds_lines(each.path) for each in self.members):
+            raise ValueError("Lines, and nothing else, are counted.")
         if rows != self.counts or media != self.media.count:
             raise ValueError("The totals are not those of the members.")
 

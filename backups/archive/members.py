@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from backups.archive.manifest import Member
 from backups.archive.measure import Measure
-from backups.archive.names import digest_of, is_packed, label_of
+from backups.archive.names import digest_of, holds_lines, is_packed
 from backups.archive.packing import unpacked
 from backups.archive.sealed import opened
 from backups.errors import MemberDamaged, MemberMissing, ObjectMissing
@@ -56,7 +56,7 @@ def examine(
         compare_stored(stored, member)
     if broken is not None:
         raise MemberDamaged(f"{path}: {broken}")
-    records = plain.lines if label_of(path) else None
+    records = plain.lines if holds_lines(path) else None
     if records is not None and not plain.ends_a_line:
         raise MemberDamaged(f"{path} ends in the middle of a record.")
     if member is not None and records != member.records:

@@ -20,6 +20,7 @@ _NAME = re.compile(
     re.ASCII,
 )
 _ROWS = re.compile(rf"data/(?P<label>{LABEL.pattern})\.jsonl\.zst")
+_GONE = re.compile(rf"data/(?P<label>{LABEL.pattern})\.gone\.jsonl\.zst")
 _MEDIA = re.compile(rf"media/(?P<first>[0-9a-f]{{2}})/(?P<sha256>{SHA256.pattern})")
 
 
@@ -73,6 +74,11 @@ def rows_path(label: str) -> str:
     return f"data/{label}.jsonl.zst"
 
 
+def gone_path(label: str) -> str:
+    """Where the keys of the rows that are gone are, below an incremental archive. Raises ``ValueError``."""
+    return rows_path(label).removesuffix(".jsonl.zst") + ".gone.jsonl.zst"
+
+
 def media_path(sha256: str) -> str:
     """Where the content with this digest (64 hexadecimal digits) is. Raises ``ValueError``."""
     if not SHA256.fullmatch(sha256):
@@ -88,9 +94,20 @@ def label_of(path: str) -> str | None:
     return found["label"] if found else None
 
 
+def gone_label_of(path: str) -> str | None:
+    """The model whose deletions are at this path; ``None`` when it is another kind of member."""
+    found = _GONE.fullmatch(path)
+    return found["label"] if found else None
+
+
+def holds_lines(path: str) -> bool:
+    """Whether the member is packed lines: rows, or deletions."""
+    return label_of(path) is not None or gone_label_of(path) is not None
+
+
 def is_packed(path: str) -> bool:
-    """Whether what is at this path is compressed with Zstandard: rows and the dump of a database."""
-    return path == DUMP or label_of(path) is not None
+    """Whether what is at this path is compressed with Zstandard: lines and the dump of a database."""
+    return path == DUMP or holds_lines(path)
 
 
 def digest_of(path: str) -> str | None:

@@ -6,7 +6,15 @@ from backups.archive import checksums
 from backups.archive.manifest import Manifest, Member, parsed, unlocked
 from backups.archive.measure import Measure
 from backups.archive.members import compare_stored, content, examine, stream
-from backups.archive.names import CHECKSUMS, DUMP, MANIFEST, ArchiveName, media_path, rows_path
+from backups.archive.names import (
+    CHECKSUMS,
+    DUMP,
+    MANIFEST,
+    ArchiveName,
+    gone_path,
+    media_path,
+    rows_path,
+)
 from backups.archive.schema import Schema, refuse_ahead
 from backups.errors import (
     ArchiveMissing,
@@ -45,6 +53,14 @@ class Archive:
         Raises ``MemberMissing`` for a model that is not in the archive, ``MemberDamaged``, ``TargetError``.
         """
         return self._content(rows_path(label))
+
+    def gone(self, label: str) -> Iterator[bytes] | None:
+        """The keys of the rows of this model that are gone since the parent, as ``rows``.
+
+        ``None`` when ``rows`` are all that there are, and not changes. Raises as ``rows`` does.
+        """
+        path = gone_path(label)
+        return self._content(path) if path in self._members else None
 
     def media(self, sha256: str) -> Iterator[bytes]:
         """A content by its digest, in pieces. Raises as ``rows`` does."""

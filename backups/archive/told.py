@@ -17,12 +17,13 @@ def size(count: int) -> str:
     return filesizeformat(count).replace("\xa0", " ")
 
 
-def found_line(found: Found) -> str:
-    return f"{found.state:<10}  {found.name}  {found.objects} objects, {size(found.bytes)}"
+def found_line(found: Found, parent: str | None) -> str:
+    after = f", after {parent}" if parent else ""
+    return f"{found.state:<10}  {found.name}  {found.objects} objects, {size(found.bytes)}{after}"
 
 
-def found_json(found: Found) -> dict[str, Any]:
-    """``scope``, ``started`` and ``mode`` only for what is ours."""
+def found_json(found: Found, parent: str | None) -> dict[str, Any]:
+    """``scope``, ``started``, ``mode`` and ``parent`` only for what is ours."""
     told: dict[str, Any] = {
         "name": found.name,
         "state": found.state,
@@ -34,6 +35,7 @@ def found_json(found: Found) -> dict[str, Any]:
             "scope": archive.scope,
             "started": archive.started.isoformat(),
             "mode": archive.mode,
+            "parent": parent,
         }
     return told
 

@@ -19,6 +19,7 @@ from backups.archive.names import (
     DUMP,
     MANIFEST,
     digest_of,
+    gone_path,
     label_of,
     media_path,
     rows_path,
@@ -68,13 +69,14 @@ class ArchiveWriter:
         Raises ``ContentDiffers`` for a last line without its end, ``ValueError`` for a model that was there
         already, ``TargetError``; whatever ``lines`` raises comes through. Nothing is stored then.
         """
-        path, plain = rows_path(label), Measure()
-        if path in self._members:
-            raise ValueError(f"The rows of {label} are in the archive already.")
-        stored = self._put(
-            path, self._encrypted(packed(_lines(lines, plain), level=self._level), path)
-        )
-        return self._keep(path, stored, plain.lines)
+        return self._add_lines(rows_path(label), lines)
+
+    def add_gone(self, label: str, lines: Iterable[bytes]) -> Member:
+        """Store the keys of the rows of the model that are gone since the parent; its rows are then changes only.
+
+        In an incremental archive, beside ``add_rows`` of the same model. Raises as that does.
+        """
+        return self._add_lines(gone_path(label), lines)
 
     def add_media(self, sha256: str, content: Content) -> Member:
         """Store a content under its digest, once; ``content`` is called only when it is not there and whole.
@@ -104,6 +106,15 @@ class ArchiveWriter:
         digests = [(each.path, each.sha256) for each in self._members.values()]
         self._put(CHECKSUMS, [checksums([*digests, (MANIFEST, stored.sha256)])])
         return manifest
+
+    def _add_lines(self, path: str, lines: Iterable[bytes]) -> Member:
+        plain = Measure()
+        if path in self._members:
+            raise ValueError(f"{path} is in the archive already.")
+        stored = self._put(
+            path, self._encrypted(packed(_lines(lines, plain), level=self._level), path)
+        )
+        return self._keep(path, stored, plain.lines)
 
     def _kept(self, path: str) -> Member | None:
         """The member that an earlier attempt stored, read back; ``None`` when it is not there, or not sound."""

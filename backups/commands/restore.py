@@ -2,6 +2,7 @@
 
 import json
 from argparse import ArgumentParser
+from collections import Counter
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -32,23 +33,31 @@ def run(command: BaseCommand, options: dict[str, Any], store: Store, ring: KeyRi
     name, connection = options["archive"], connections[options["database"]]
     chosen = tables(discover())
 
-    def read(at: Progress) -> None:
+    def read(archive: str, at: Progress) -> None:
         if command.stderr.isatty():
             end = "\n" if at.members == at.of_members else ""
-            command.stderr.write(f"\r{told.progress_line(name, at)}", str, ending=end)
+            command.stderr.write(f"\r{told.progress_line(archive, at)}", str, ending=end)
             command.stderr.flush()
 
     def loaded(label: str, rows: int, of: int) -> None:
         command.stderr.write(f"{label}: {rows} of {of}", str)
         command.stderr.flush()
 
-    archive = checked(store, name, ring, connection, chosen, progress=read)
-    counts = archive.manifest.counts
+    chain = checked(store, name, ring, connection, chosen, progress=read)
+    # Lines that were read; of a chain, a row counts in each archive that holds it.
+    rows = sum((Counter(each.manifest.counts) for each in chain), Counter[str]())
+    counts = {label: rows[label] for label in chain[-1].manifest.counts}
     if not options["check"]:
-        counts = restore(archive, connection, chosen, tell=loaded)
-    facts = {"archive": name, "restored": not options["check"], "rows": counts}
+        counts = restore(chain, connection, chosen, tell=loaded)
+    facts = {
+        "archive": name,
+        "after": [each.name for each in chain[:-1]],
+        "restored": not options["check"],
+        "rows": counts,
+    }
     if options["as_json"]:
         command.stdout.write(json.dumps(facts, indent=2))
         return
     said = "can be restored" if options["check"] else "restored"
-    command.stdout.write(f"{said}  {name}  {sum(counts.values())} rows")
+    before = f" with {len(chain) - 1} before it" if len(chain) > 1 else ""
+    command.stdout.write(f"{said}  {name}{before}  {sum(counts.values())} rows")

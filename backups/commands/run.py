@@ -23,6 +23,9 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("--target", metavar="NAME", required=True, help="where it is kept")
     parser.add_argument("--tenant", help="one tenant's rows; default: the whole installation")
     parser.add_argument("--content", choices=sorted(WRITERS), default="rows", help="default: rows")
+    parser.add_argument(
+        "--incremental", action="store_true", help="what changed since the newest sound archive"
+    )
     parser.add_argument("--reason", default="manage.py backups run", help="kept with the entry")
     parser.add_argument("--actor", help="who; default: the user of the operating system")
     parser.add_argument(
@@ -42,6 +45,7 @@ def run(command: BaseCommand, options: dict[str, Any]) -> None:
         reason=options["reason"],
         content=options["content"],
         tenant=options["tenant"],
+        mode=BackupRun.Mode.INCREMENTAL if options["incremental"] else BackupRun.Mode.FULL,
     )
     if not any(QUEUE in worker.queues for worker in Worker.objects.alive()):
         command.stderr.write(
@@ -88,6 +92,8 @@ def _facts(asked: BackupRun) -> dict[str, Any]:
         "id": str(asked.pk),
         "job": str(asked.job_id),
         "archive": asked.archive,
+        "mode": asked.mode,
+        "parent": asked.parent.archive if asked.parent else None,
         "state": asked.state,
         "code": asked.code,
         "rows": asked.rows,

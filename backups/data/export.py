@@ -1,6 +1,7 @@
 """A table's rows as JSON lines, streamed from a snapshot by COPY."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from backups.data.snapshot import Snapshot
 from backups.data.tables import Table
@@ -23,14 +24,23 @@ class Export:
     Holds one block in memory. A row whose text form is beyond PostgreSQL's 1 GB raises the database's error.
     """
 
-    def __init__(self, taken: Snapshot, table: Table, tenant: str | None = None) -> None:
+    def __init__(
+        self,
+        taken: Snapshot,
+        table: Table,
+        tenant: str | None = None,
+        *,
+        query: str | None = None,
+    ) -> None:
+        """``query``: a SELECT of other lines than the table's, one text column, without parameters."""
         self.records = 0
         self._connection = taken.connection
         self._table = table
         self._tenant = tenant
+        self._query = query
 
     def __iter__(self) -> Iterator[bytes]:
-        query, params = lines_query(self._connection, self._table, self._tenant)
+        query, params = self._lines()
         self.records = 0
         statement = f"COPY ({query}) TO STDOUT {AS_IT_IS}"
         held: list[bytes] = []
@@ -44,6 +54,11 @@ class Export:
                     held, size = [], 0
         if held:
             yield self._block(held)
+
+    def _lines(self) -> tuple[str, tuple[Any, ...] | None]:
+        if self._query is not None:
+            return self._query, None
+        return lines_query(self._connection, self._table, self._tenant)
 
     def _block(self, held: list[bytes]) -> bytes:
         block = b"".join(held)

@@ -40,26 +40,35 @@ def load(
     it, as that of content types, are the caller's to clear.
     Raises ``LoadRefused``, which quotes no row.
     """
-    _refuse_outside_a_transaction(connection)
+    refuse_outside_a_transaction(connection)
     tables = [table for table, _ in sources]
-    _prepare(connection, tables)
+    prepare(connection, tables)
     _refuse_rows(connection, tables)
     loaded = {table.label: copy_in(connection, table, given) for table, given in sources}
     for table in tables:
         set_sequences(connection, table)
-    _check_references(connection)
+    check_references(connection)
     return loaded
 
 
-def copy_in(connection: BaseDatabaseWrapper, table: Table, given: Iterable[bytes]) -> int:
+def copy_in(
+    connection: BaseDatabaseWrapper,
+    table: Table,
+    given: Iterable[bytes],
+    *,
+    into: str | None = None,
+    columns: Sequence[str] | None = None,
+) -> int:
     """Append lines to a table by one COPY and answer their number. In constant memory.
 
-    The transaction must have executed ``text_form.SETTINGS``. Raises ``LoadRefused``.
+    ``into``: another table than that of ``table``; ``columns``: those of the lines, if not all. The transaction
+    must have executed ``text_form.SETTINGS``. Raises ``LoadRefused``.
     """
     quote = connection.ops.quote_name
-    columns = ", ".join(quote(column) for column in table.columns)
-    statement = f"COPY {quote(table.name)} ({columns}) FROM STDIN"
-    expected = frozenset(table.columns)
+    columns = table.columns if columns is None else columns
+    names = ", ".join(quote(column) for column in columns)
+    statement = f"COPY {quote(into or table.name)} ({names}) FROM STDIN"
+    expected = frozenset(columns)
     number = 0
     try:
         with connection.cursor() as cursor, cursor.copy(statement) as copy:
@@ -68,9 +77,9 @@ def copy_in(connection: BaseDatabaseWrapper, table: Table, given: Iterable[bytes
                 row = _read(table, line, number)
                 if row.keys() != expected:
                     raise _misfit(table, number, "the columns are not those of the table")
-                copy.write_row([row[column] for column in table.columns])
+                copy.write_row([row[column] for column in columns])
     except (Error, psycopg.Error) as error:
-        raise LoadRefused(f"{table.label}: {_refusal(error)}") from None
+        raise LoadRefused(f"{table.label}: {refusal(error)}") from None
     return number
 
 
@@ -89,7 +98,7 @@ def set_sequences(connection: BaseDatabaseWrapper, table: Table) -> None:
             )
 
 
-def _refuse_outside_a_transaction(connection: BaseDatabaseWrapper) -> None:
+def refuse_outside_a_transaction(connection: BaseDatabaseWrapper) -> None:
     # Django's `atomic()` sends its BEGIN with the first statement; another's may have been sent already.
     begins = not connection.get_autocommit()
     held = connection.connection
@@ -98,7 +107,7 @@ def _refuse_outside_a_transaction(connection: BaseDatabaseWrapper) -> None:
         raise LoadRefused("Loading needs a transaction of the caller's; there is none.")
 
 
-def _prepare(connection: BaseDatabaseWrapper, tables: Sequence[Table]) -> None:
+def prepare(connection: BaseDatabaseWrapper, tables: Sequence[Table]) -> None:
     with connection.cursor() as cursor:
         for statement in (*SETTINGS, "SET CONSTRAINTS ALL DEFERRED"):
             cursor.execute(statement)
@@ -129,15 +138,15 @@ def _misfit(table: Table, number: int, why: str) -> LoadRefused:
     return LoadRefused(f"{table.label}, line {number}: {why}.")
 
 
-def _check_references(connection: BaseDatabaseWrapper) -> None:
+def check_references(connection: BaseDatabaseWrapper) -> None:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     except Error as error:
-        raise LoadRefused(f"References lead nowhere: {_refusal(error)}") from None
+        raise LoadRefused(f"References lead nowhere: {refusal(error)}") from None
 
 
-def _refusal(error: Exception) -> str:
+def refusal(error: Exception) -> str:
     """Without the server's message, which quotes values."""
     cause = error.__cause__ or error
     constraint = getattr(getattr(cause, "diag", None), "constraint_name", None)

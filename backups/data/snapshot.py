@@ -22,6 +22,15 @@ UNLIMITED = (
     "SET LOCAL row_security = off",
 )
 TRANSACTION_UNLIMITED = "SET LOCAL transaction_timeout = 0"
+# Whose transactions these are. A table that came by a restore of a dump is another one, with another oid; a server
+# that was wound back goes on in another timeline.
+LINEAGE = """
+SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()),
+    CASE WHEN pg_is_in_recovery() THEN (SELECT lpad(to_hex(timeline_id), 8, '0') FROM pg_control_checkpoint())
+        ELSE lower(left(pg_walfile_name(pg_current_wal_lsn()), 8)) END,
+    (SELECT oid FROM pg_database WHERE datname = current_database()),
+    to_regclass('backups_tombstone')::oid)
+"""
 HAS_TRANSACTION_TIMEOUT = 170_000
 LOCK_NOT_AVAILABLE = "55P03"
 
@@ -46,12 +55,14 @@ class Snapshot:
 
     ``transactions``: ``pg_current_snapshot()`` as text: which transactions are in it, for a later archive of what
     changed since. ``migrations``: the applied migrations of each app, in the order in which they were applied.
+    ``lineage``: the history of the database whose transactions these are; numbers of another say nothing here.
     """
 
     connection: BaseDatabaseWrapper
     taken_at: datetime
     transactions: str
     migrations: dict[str, list[str]]
+    lineage: str
 
 
 @contextmanager
@@ -103,7 +114,9 @@ def _look(connection: BaseDatabaseWrapper) -> Snapshot:
         # The statement's time is read before its snapshot is taken.
         cursor.execute("SELECT statement_timestamp(), pg_current_snapshot()::text")
         taken_at, transactions = cursor.fetchone()
-    return Snapshot(connection, taken_at, transactions, _migrations(connection))
+        cursor.execute(LINEAGE)
+        (lineage,) = cursor.fetchone()
+    return Snapshot(connection, taken_at, transactions, _migrations(connection), lineage)
 
 
 def _migrations(connection: BaseDatabaseWrapper) -> dict[str, list[str]]:

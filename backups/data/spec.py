@@ -35,6 +35,7 @@ class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``stamped``: columns that triggers fill when a row is written; they are not in archives.
     ``made_by_migrate``: ``migrate`` makes rows of its own, which a load takes away first.
     ``incremental``: the model has change triggers, so that an archive may hold what changed since its parent only.
+    ``changed_in``: the column that these triggers fill with the changing transaction (xid8, or its number as bigint).
     """
 
     model: str
@@ -45,6 +46,7 @@ class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stamped: tuple[str, ...] = ()
     made_by_migrate: bool = False
     incremental: bool = False
+    changed_in: str = "backups_xid"
 
 
 class Specs(msgspec.Struct, frozen=True):

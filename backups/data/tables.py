@@ -124,6 +124,9 @@ def _refuse_what_does_not_fit(table: Table, found: dict[str, Table]) -> None:
     unknown = declared.redact.keys() - set(table.columns)
     for column in sorted(unknown):
         raise SpecRefused(f"{table.label} has no column {column} to redact.")
+    keys = {field.column for field in model._meta.pk_fields}
+    if declared.incremental and keys & declared.redact.keys():
+        raise SpecRefused(f"{table.label} is incremental, so its key cannot be redacted.")
     for column in declared.stamped:
         if column not in {field.column for field in model._meta.local_concrete_fields}:
             raise SpecRefused(f"{table.label} has no column {column} that could be stamped.")

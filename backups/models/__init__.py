@@ -4,5 +4,6 @@ from backups.models.content import Content
 from backups.models.runs import BackupRun
 from backups.models.schedules import BackupSchedule, Notify
 from backups.models.targets import BackupTarget
+from backups.models.tombstones import Tombstone
 
-__all__ = ["BackupRun", "BackupSchedule", "BackupTarget", "Content", "Notify"]
+__all__ = ["BackupRun", "BackupSchedule", "BackupTarget", "Content", "Notify", "Tombstone"]

@@ -18,7 +18,8 @@ class BackupRun(models.Model):
     RUNNING from the request until its job ends for good, whatever attempts fail in between; ``code`` is that of the
     last failure. A target has one running run at most. ``started_at`` is the stamp in the archive's name ``archive``
     and what retention orders by. ``tenant`` None = the whole installation. ``parent`` is what an incremental
-    continues. ``transactions`` is the snapshot (``pg_current_snapshot()``) that the archive's rows are of.
+    continues; ``promoted`` is the code of why there is none, and the run full, though it was asked to be incremental.
+    ``transactions`` is the snapshot (``pg_current_snapshot()``) that the archive's rows are of.
     ``verified_at`` and ``findings`` (codes; empty = sound) are of the last verification. ``share`` is from 0 to 1.
     ``rows``, ``media`` and ``bytes`` (stored) are known when it has succeeded. ``expiring_at`` is set before the
     first object of a SUCCEEDED archive is deleted: from then on it is no archive to restore, to continue or to
@@ -53,6 +54,7 @@ class BackupRun(models.Model):
     parent = models.ForeignKey(
         "self", models.PROTECT, null=True, blank=True, related_name="children"
     )
+    promoted = models.CharField(max_length=60, blank=True)
     trigger = models.CharField(max_length=12, choices=Trigger.choices)
     asked_by = models.CharField(max_length=150, blank=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
@@ -105,3 +107,8 @@ class BackupRun(models.Model):
 
     def __str__(self) -> str:
         return self.archive or str(self.id)
+
+    @property
+    def asked_mode(self) -> str:
+        """What was asked for; ``mode`` is what is made."""
+        return self.Mode.INCREMENTAL if self.promoted else self.mode

@@ -1,14 +1,15 @@
 """What must hold before a row is written. Nothing here writes."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
+from backups.archive.chain import open_chain
 from backups.archive.manifest import Manifest
-from backups.archive.names import Mode
-from backups.archive.read import Archive, open_archive
+from backups.archive.read import Archive
 from backups.archive.schema import known
 from backups.archive.verify import Progress, verify
 from backups.data.tables import Table
@@ -26,25 +27,34 @@ def checked(
     connection: BaseDatabaseWrapper,
     chosen: Sequence[Table],
     *,
-    progress: Callable[[Progress], None] = lambda _: None,
-) -> Archive:
-    """The archive, open and read to its last byte, when it may be restored into this database.
+    progress: Callable[[str, Progress], None] = lambda name, at: None,
+) -> list[Archive]:
+    """The archive and all that it goes on from, the full one first, each open and read to its last byte, when it may
+    be restored into this database.
 
-    Raises ``ArchiveError`` (format, key, schema, members), ``NotWhole``, ``NotMigrated``, ``NotEmpty``,
-    ``TargetError``.
+    Raises ``ArchiveError`` (format, key, schema, members, parents, unsound), ``NotWhole``, ``NotMigrated``,
+    ``NotEmpty``, ``TargetError``.
     """
-    archive = open_archive(store, name, ring, schema=known())
-    _refuse_parts(archive.manifest, {table.label for table in chosen})
+    chain = open_chain(store, name, ring, schema=known())
+    for archive in chain:
+        _refuse_parts(archive.manifest, {table.label for table in chosen})
     refuse_unmigrated(connection)
     refuse_rows(connection, chosen)
-    report = verify(store, name, ring, progress=progress)
+    for archive in chain:
+        _refuse_unsound(store, archive.name, ring, progress)
+    return chain
+
+
+def _refuse_unsound(
+    store: Store, name: str, ring: KeyRing, progress: Callable[[str, Progress], None]
+) -> None:
+    report = verify(store, name, ring, progress=partial(progress, name))
     if not report.sound:
         first = report.findings[0]
         raise ArchiveError(
             f"The archive {name} is not sound, {len(report.findings)} findings;"
             f" the first: {first.code}: {first.text}"
         )
-    return archive
 
 
 def refuse_unmigrated(connection: BaseDatabaseWrapper) -> None:
@@ -68,10 +78,10 @@ def refuse_rows(connection: BaseDatabaseWrapper, chosen: Sequence[Table]) -> Non
 
 
 def _refuse_parts(manifest: Manifest, here: set[str]) -> None:
-    if manifest.scope != WHOLE or manifest.mode is not Mode.FULL:
+    if manifest.scope != WHOLE:
         raise NotWhole(
-            "Expected a full archive of the rows of the whole installation,"
-            f" got {manifest.mode.value} of the scope {manifest.scope}."
+            "Expected an archive of the rows of the whole installation,"
+            f" got one of the scope {manifest.scope}."
         )
     if manifest.media.count:
         raise NotWhole("The archive holds media, which this version cannot bring back.")

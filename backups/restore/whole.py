@@ -1,4 +1,4 @@
-"""All rows of an archive, in one transaction: they are there at its commit, or none is."""
+"""All rows of an archive and of those it goes on from, in one transaction: they are there at its commit, or none is."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -7,6 +7,7 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from backups.archive.read import Archive
+from backups.changes.apply import Changes, apply
 from backups.data.lines import lines
 from backups.data.load import LoadRefused, load
 from backups.data.tables import Table
@@ -19,38 +20,57 @@ Tell = Callable[[str, int, int], None]
 
 
 def restore(
-    archive: Archive,
+    chain: Sequence[Archive],
     connection: BaseDatabaseWrapper,
     chosen: Sequence[Table],
     *,
     tell: Tell = lambda label, rows, of: None,
 ) -> dict[str, int]:
-    """Fill the empty database and answer the rows of each table by label.
+    """Fill the empty database and answer the rows that each table then has, by label.
 
-    ``archive`` is one that ``checked`` answered. ``tell`` hears a table's label, its rows so far and all of them. A
-    process that dies leaves the database as empty as it was. Raises ``LoadRefused``, ``NotEmpty``, ``ArchiveError``,
-    ``TargetError``; then nothing is kept.
+    ``chain`` is what ``checked`` answered: a full archive, and the incremental ones after it. ``tell`` hears a table's
+    label, its lines so far and all of them, for each archive. A process that dies leaves the database as empty as it
+    was. Raises ``LoadRefused``, ``NotEmpty``, ``ArchiveError``, ``TargetError``; then nothing is kept.
     """
-    counts = archive.manifest.counts
-    taken = [table for table in chosen if table.label in counts]
+    full, *changes = chain
+    taken = [table for table in chosen if table.label in full.manifest.counts]
     with transaction.atomic(using=connection.alias):
         refuse_rows(connection, chosen)
-        loaded = load(
-            connection,
-            [(table, _told(archive, table, counts[table.label], tell)) for table in taken],
-        )
-        for label, number in loaded.items():
-            if number != counts[label]:
-                raise LoadRefused(
-                    f"{label}: {number} rows came, the manifest says {counts[label]}."
-                )
+        rows = load(connection, [(table, _told(full, table, tell)) for table in taken])
+        _compare(full, rows)
+        for archive in changes:
+            written = apply(connection, [_changes(archive, table, tell) for table in taken])
+            _compare(archive, written)
+        if changes:
+            rows = {table.label: _count(connection, table) for table in taken}
         disable_webhooks(connection.alias)
     ContentType.objects.clear_cache()
-    return loaded
+    return rows
 
 
-def _told(archive: Archive, table: Table, count: int, tell: Tell) -> Iterator[bytes]:
-    number = 0
+def _changes(archive: Archive, table: Table, tell: Tell) -> Changes:
+    gone = archive.gone(table.label)
+    return Changes(table, _told(archive, table, tell), None if gone is None else lines(gone))
+
+
+def _compare(archive: Archive, written: dict[str, int]) -> None:
+    counts = archive.manifest.counts
+    if written != counts:
+        label = min(each for each in {*written, *counts} if written.get(each) != counts.get(each))
+        raise LoadRefused(
+            f"{archive.name}, {label}: {written.get(label, 0)} rows came,"
+            f" the manifest says {counts.get(label, 0)}."
+        )
+
+
+def _count(connection: BaseDatabaseWrapper, table: Table) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table.name)}")
+        return int(cursor.fetchone()[0])
+
+
+def _told(archive: Archive, table: Table, tell: Tell) -> Iterator[bytes]:
+    count, number = archive.manifest.counts[table.label], 0
     for line in lines(archive.rows(table.label)):
         number += 1
         if number % EVERY == 0:

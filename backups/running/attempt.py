@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from backups.archive.manifest import About, Period, Product, Snapshot
+from backups.archive.manifest import About, Manifest, Parent, Period, Product, Snapshot
 from backups.archive.names import Mode
 from backups.archive.write import ArchiveWriter
 from backups.data.snapshot import Snapshot as Taken
@@ -29,10 +29,18 @@ class Attempt:
     pace: Pace
 
     def writer(
-        self, *, at: datetime, transactions: str, schema: dict[str, list[str]]
+        self,
+        *,
+        at: datetime,
+        transactions: str,
+        schema: dict[str, list[str]],
+        lineage: str = "",
+        parent: Manifest | None = None,
+        options: str = "",
     ) -> ArchiveWriter:
         """A writer into the directory of the run, the same in every attempt; the row has the snapshot from now on.
 
+        ``parent`` is what the archive goes on from, of equal ``options``: an incremental run has one.
         Raises ``ArchiveExists``, ``TargetError``, ``LeaseLost``.
         """
         about = About(
@@ -42,8 +50,10 @@ class Attempt:
             scope=scope_of(self.run.content, self.run.tenant),
             mode=Mode(self.run.mode),
             started=self.run.started_at,
-            snapshot=Snapshot(at=at, transactions=transactions),
-            period=Period(since=None, until=at),
+            snapshot=Snapshot(at=at, transactions=transactions, lineage=lineage),
+            period=Period(since=parent.snapshot.at if parent else None, until=at),
+            parent=Parent(archive=parent.archive, name=str(parent.name)) if parent else None,
+            options=options,
         )
         with self.job.transaction():
             BackupRun.objects.filter(pk=self.run.pk).update(
@@ -51,8 +61,15 @@ class Attempt:
             )
         return ArchiveWriter(self.store, about, self.key)
 
-    def writer_of(self, taken: Taken) -> ArchiveWriter:
+    def writer_of(
+        self, taken: Taken, parent: Manifest | None = None, options: str = ""
+    ) -> ArchiveWriter:
         """The same for a snapshot of rows."""
         return self.writer(
-            at=taken.taken_at, transactions=taken.transactions, schema=taken.migrations
+            at=taken.taken_at,
+            transactions=taken.transactions,
+            schema=taken.migrations,
+            lineage=taken.lineage,
+            parent=parent,
+            options=options,
         )

@@ -3,25 +3,41 @@
 from collections.abc import Iterator, Sequence
 
 from backups.archive.manifest import Manifest
+from backups.changes.since import changed_rows, gone
 from backups.data.export import Export
 from backups.data.snapshot import Snapshot, snapshot
 from backups.data.spec import discover
 from backups.data.tables import Table, tables
 from backups.running.attempt import Attempt
+from backups.running.options import options_of
+from backups.running.parent import continued, parent_at_target
 
 SIZES = "SELECT sum(pg_table_size(name::regclass)) FROM unnest(%s::text[]) AS every (name)"
 
 
 def write_rows(attempt: Attempt, *, until: float) -> Manifest:
-    """Write every declared table in its order, under one snapshot that is taken now. Progress goes to ``until``."""
+    """Write every declared table in its order, under one snapshot that is taken now. Progress goes to ``until``.
+
+    Of an incremental run, what changed since its parent; a run whose parent cannot be gone on from becomes a full one.
+    """
     chosen = tables(discover())
+    options = options_of(chosen)
+    found = parent_at_target(attempt, options)
     with snapshot(chosen) as taken:
-        writer = attempt.writer_of(taken)
+        parent = continued(attempt, found, taken)
+        writer = attempt.writer_of(taken, parent, options)
         gauge = _Gauge(attempt, _size(taken, chosen), until)
         for table in chosen:
             attempt.job.checkpoint()
-            rows = Export(taken, table, attempt.run.tenant)
-            writer.add_rows(table.label, gauge.through(rows, _size(taken, [table])))
+            size = _size(taken, [table])
+            if parent is None:
+                rows = Export(taken, table, attempt.run.tenant)
+                writer.add_rows(table.label, gauge.through(rows, size))
+                continue
+            since = parent.snapshot.transactions
+            writer.add_rows(table.label, gauge.through(changed_rows(taken, table, since), size))
+            if (deleted := gone(taken, table, since)) is not None:
+                writer.add_gone(table.label, gauge.through(deleted, 0))
         return writer.finish()
 
 

@@ -1,7 +1,7 @@
 """When a schedule fires next, and which of these runs are full."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 
 from backups.models import BackupSchedule
@@ -34,6 +34,23 @@ def occurrences(schedule: BackupSchedule, after: datetime, count: int) -> list[O
         full = moment is not None and (following is None or moment < following)
         answer.append(Occurrence(each, full))
     return answer[:count]
+
+
+def owes_full(schedule: BackupSchedule, since: datetime, following: datetime | None) -> bool:
+    """Whether a full occurrence is among those after ``since`` and before ``following``, the next one after now.
+
+    However many passed, and however long a busy target was waited for. Raises ``RuleRefused``.
+    """
+    if not schedule.full_rule:
+        return True
+    first = next_moment(schedule, since)
+    if first is None:
+        return False
+    selecting = moments(
+        schedule.full_rule, schedule.zone, schedule.created_at, first - timedelta(microseconds=1)
+    )
+    moment = next(selecting, None)
+    return moment is not None and (following is None or moment < following)
 
 
 def next_moment(schedule: BackupSchedule, after: datetime) -> datetime | None:

@@ -7,7 +7,7 @@ from django.db import router, transaction
 
 from backups.errors import ContentUnknown, RuleRefused, TargetBusy, TargetDisabled
 from backups.models import BackupRun, BackupSchedule
-from backups.schedules.occurrences import next_moment
+from backups.schedules.occurrences import next_moment, owes_full
 from backups.schedules.owed import of
 from backups.services import request_run
 from hubqueue.querysets import database_now
@@ -51,16 +51,28 @@ def _due(tenant: str | None, now: datetime) -> list[BackupSchedule]:
 def _fire(schedule: BackupSchedule, now: datetime, fired: Fired) -> None:
     try:
         following = next_moment(schedule, now)
+        mode = _mode(schedule, following)
     except RuleRefused:
         schedule.next_run_at, schedule.unreadable = None, True
         fired.unreadable += 1
     else:
-        schedule.next_run_at = _start(schedule, now, following, fired)
+        schedule.next_run_at = _start(schedule, mode, now, following, fired)
     schedule.save(update_fields=["next_run_at", "unreadable"])
 
 
+def _mode(schedule: BackupSchedule, following: datetime | None) -> str:
+    """Full, when an occurrence that its full rule selects passed since its newest run started."""
+    newest = schedule.runs.order_by("-started_at", "-id").values_list("started_at", flat=True)
+    full = owes_full(schedule, newest.first() or schedule.created_at, following)
+    return BackupRun.Mode.FULL if full else BackupRun.Mode.INCREMENTAL
+
+
 def _start(
-    schedule: BackupSchedule, now: datetime, following: datetime | None, fired: Fired
+    schedule: BackupSchedule,
+    mode: str,
+    now: datetime,
+    following: datetime | None,
+    fired: Fired,
 ) -> datetime | None:
     """Start its run; answers what it owes then."""
     try:
@@ -69,7 +81,7 @@ def _start(
             trigger=BackupRun.Trigger.SCHEDULE,
             content=schedule.content,
             tenant=schedule.tenant,
-            mode=BackupRun.Mode.FULL,
+            mode=mode,
             schedule=schedule,
         )
     except TargetBusy:

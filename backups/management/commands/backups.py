@@ -16,7 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
 from backups.archive import told
-from backups.archive.listing import State, archives
+from backups.archive.listing import State, archives, parent_of
 from backups.archive.read import read_manifest
 from backups.archive.verify import Progress, verify
 from backups.commands import plan, restore, restore_system, run
@@ -98,11 +98,11 @@ class Command(BaseCommand):
 
     def _list(self, options: Options) -> None:
         with _opened(options) as store:
-            found = list(archives(store))
+            found = [(each, parent_of(store, each)) for each in archives(store)]
         if options["as_json"]:
-            self._write_json([told.found_json(each) for each in found])
+            self._write_json([told.found_json(*each) for each in found])
         else:
-            self._write_lines(map(told.found_line, found))
+            self._write_lines(told.found_line(*each) for each in found)
 
     def _inspect(self, options: Options) -> None:
         with _opened(options) as store:

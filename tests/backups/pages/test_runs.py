@@ -195,3 +195,8 @@ def test_the_first_page_says_what_to_do_without_a_target_and_nothing_to_others(o
 def test_a_pin_that_is_over_is_not_told(officer, made):
     run = made(pinned_until=database_now("default") - timedelta(days=1))
     assert "Pinned" not in page(officer(VIEW), run)
+
+
+def test_a_run_that_was_asked_to_be_incremental_and_is_full_says_why(officer, made):
+    said = page(officer(VIEW), made(promoted="backups.other_history"))
+    assert "It was to hold what changed only, but is full: The database is another one" in said

@@ -167,7 +167,12 @@ def test_what_cannot_be_restored_is_refused_before_a_row_is_written_and_a_killed
 
     ended, out, err = machine.restore(name, "--json")
     assert ended == 0, err
-    assert json.loads(out) == {"archive": str(name), "restored": True, "rows": manifest.counts}
+    assert json.loads(out) == {
+        "archive": str(name),
+        "after": [],
+        "restored": True,
+        "rows": manifest.counts,
+    }
     assert "leads.Registration: 3 of 3" in err
     chosen = tables(discover())
     here, there = checksums(chosen, "default"), checksums(chosen, "copy")

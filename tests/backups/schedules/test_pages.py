@@ -66,6 +66,21 @@ def test_a_schedule_is_made_and_owes_its_next_moment(boss: Client, make: MakeSch
 REFUSED = {
     "the rule": ({"rule": "* * * * *"}, "rule", "A rule fires every 5 minutes at most"),
     "30 February": ({"rule": "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"}, "rule", "never does"),
+    "the full rule": (
+        {"full_rule": "* * * * *"},
+        "full_rule",
+        "A rule fires every 5 minutes at most",
+    ),
+    "a full rule of a tenant": (
+        {"full_rule": "0 2 * * 0", "tenant": "acme"},
+        "full_rule",
+        "of a tenant and of the whole database are always full",
+    ),
+    "a full rule of the system": (
+        {"full_rule": "0 2 * * 0", "content": "system"},
+        "full_rule",
+        "of a tenant and of the whole database are always full",
+    ),
     "the zone": ({"zone": "Europe/Nowhere"}, "zone", "timezone must be a name of the IANA"),
     "the floor": ({"min_keep": 0}, "min_keep", "must be at least 1"),
     "the content": ({"content": "else"}, "content", "Select a valid choice"),
@@ -97,6 +112,16 @@ def test_the_page_tells_the_next_five_moments_in_the_zone_and_in_utc(
     assert all(each.utc.endswith("21:00") for each in moments)
     assert {each.kind for each in moments} == {"full"}
     assert "It never ran." in said.context["sentences"]
+
+
+def test_the_page_tells_which_of_them_are_full(boss: Client, make: MakeSchedule) -> None:
+    given = {"rule": "0 */6 * * *", "full_rule": "0 3 * * *"}
+    assert boss.post(reverse(ADD), form(make().target, **given)).status_code == 302
+    schedule = BackupSchedule.objects.get(name="Nightly")
+    moments = boss.get(page(schedule)).context["moments"]
+    assert {each.kind for each in moments} == {"full", "what changed"}
+    for each in moments:
+        assert (each.kind == "full") == (" 00:00" in each.local)
 
 
 def test_the_page_tells_how_the_last_run_went(boss: Client, make: MakeSchedule) -> None:

@@ -294,3 +294,37 @@ def test_a_schedule_makes_an_archive_that_is_sound(make: MakeSchedule, tmp_path:
     )
     assert run.verified_at is not None
     assert (tmp_path / "nightly" / run.archive / "checksums.txt").is_file()
+
+
+def modes_of(schedule: BackupSchedule) -> list[str]:
+    """What each run of it was asked to be, the first one first."""
+    return [run.asked_mode for run in schedule.runs.order_by("started_at")]
+
+
+def test_the_full_rule_decides_which_runs_are_full(make: MakeSchedule) -> None:
+    schedule = make(tenant=None, full_rule="30 */3 * * *")
+    for hours in range(1, 7):
+        with move_clock(hours * HOUR):
+            assert run_pass(None).started == 1
+            end_runs()
+    # Of three runs one after another that at the hour divisible by three.
+    assert sorted(modes_of(schedule)[:3]) == ["full", "incremental", "incremental"]
+    assert modes_of(schedule)[:3] == modes_of(schedule)[3:]
+
+
+def test_a_full_run_that_was_waited_for_or_missed_is_made_full(make: MakeSchedule) -> None:
+    schedule = make(tenant=None, rule="0 * * * *", full_rule="30 0 * * *")
+    with move_clock(HOUR):
+        run_pass(None)
+        end_runs()
+    with move_clock(26 * HOUR):  # the full one of the night is among those that passed
+        run_pass(None)
+    assert modes_of(schedule)[-1] == "full"
+    end_runs()
+    with move_clock(50 * HOUR):
+        busy = BackupRun.objects.create(target=schedule.target, trigger="manual", tenant="acme")
+        assert run_pass(None).busy == 1
+        busy.delete()
+    with move_clock(50 * HOUR + timedelta(minutes=6)):
+        assert run_pass(None).started == 1
+    assert modes_of(schedule)[-1] == "full"

@@ -8,7 +8,7 @@ import pytest
 
 from backups.errors import RuleRefused
 from backups.models import BackupSchedule
-from backups.schedules.occurrences import occurrences
+from backups.schedules.occurrences import occurrences, owes_full
 from backups.schedules.rule import moments, problem
 
 BERLIN = "Europe/Berlin"
@@ -216,6 +216,21 @@ def test_a_full_rule_selects_and_adds_nothing() -> None:
         ("Fri 00:00", False),
         ("Fri 12:00", False),
     ]
+
+
+def test_what_is_owed_is_full_when_a_full_occurrence_is_among_what_passed() -> None:
+    schedule = BackupSchedule(
+        rule="0 2 * * *", full_rule="FREQ=WEEKLY;BYDAY=SU", zone=BERLIN, created_at=ANCHOR
+    )
+    every = occurrences(schedule, ANCHOR, 12)
+    for first in range(10):
+        for last in range(first, 10):
+            since = every[first].at - timedelta(seconds=1)
+            passed = every[first : last + 1]
+            following = every[last + 1].at
+            assert owes_full(schedule, since, following) == any(each.full for each in passed)
+    schedule.full_rule = ""
+    assert owes_full(schedule, ANCHOR, None)
 
 
 def test_without_a_full_rule_every_run_is_full() -> None:
