@@ -11,7 +11,7 @@ from backups.data.lines import lines
 from backups.data.load import LoadRefused, load
 from backups.data.tables import Table
 from backups.restore.precheck import refuse_rows
-from backups.restore.quiet import disable_webhooks
+from backups.restore.quiet import quiet
 
 EVERY = 10_000  # rows between two words of progress
 
@@ -44,7 +44,7 @@ def restore(
                 raise LoadRefused(
                     f"{label}: {number} rows came, the manifest says {counts[label]}."
                 )
-        disable_webhooks(connection.alias)
+        quiet(connection, taken)
     ContentType.objects.clear_cache()
     return loaded
 
