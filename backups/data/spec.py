@@ -28,9 +28,9 @@ class SpecRefused(BackupError):
 class Quiet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a restore does to rows of a model, so that nothing goes out and nothing runs because they are there.
 
-    ``sql``: a statement of PostgreSQL without parameters, run in the transaction that restores the rows. ``{rows}`` in it
-    stands for the condition that selects them. ``since``: the migration of the model's application from which on it
-    fits, since a dump brings the schema that it was made of.
+    ``sql``: a statement of PostgreSQL without parameters, run in the transaction that restores the rows. ``{rows}`` in
+    it stands for the condition that selects them. ``since``: the migration of the model's application from which on it
+    fits: a dump brings the schema that it was made of.
     """
 
     sql: str

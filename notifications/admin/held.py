@@ -61,8 +61,8 @@ WEBHOOKS = (
     All(
         "release",
         "Release all",
-        f"The {webhooks_held.MOST_AT_ONCE:,} oldest messages that are on hold are sent now, with their ids and bytes. Those"
-        " of disabled subscriptions stay: enable these first.",
+        f"The {webhooks_held.MOST_AT_ONCE:,} oldest messages that are on hold are sent now, with their ids and bytes."
+        " Those of disabled subscriptions stay: enable these first.",
         "notifications.release_webhookmessage",
         "released: they are sent now.",
         webhooks_held.release_all,

@@ -60,7 +60,7 @@ def disable(subscription: WebhookSubscription, reason: str, *, tell: bool) -> No
 
 
 def bury_held(messages: Sequence[WebhookMessage]) -> None:
-    """Messages that a restore set aside are dead. Their rows are held by the caller; those of subscriptions need not be."""
+    """What a restore set aside is dead. The caller holds the rows of the messages; no delivery asks for them."""
     ids = [each.pk for each in messages]
     WebhookMessage.objects.filter(pk__in=ids, state=State.HELD).update(
         state=State.DEAD, reason=Reason.DROPPED, finished_at=Now()

@@ -47,7 +47,7 @@ SENTENCES: dict[str, str] = {
     Outcome.UNREACHABLE: "There was no connection, or it was cut. The endpoint may have taken it.",
     Outcome.ADDRESS_REFUSED: "The address of the endpoint is private, reserved or spelt oddly. It was not called.",
     Outcome.URL_REFUSED: "The URL cannot be called.",
-    Outcome.INTERRUPTED: "It was cut off: the worker died, or the installation was restored. The endpoint may have taken it.",
+    Outcome.INTERRUPTED: "It was cut off: a worker died, or there was a restore. The endpoint may have taken it.",
     Reason.SUBSCRIPTION_OFF: "The subscription was disabled when its turn came.",
     Reason.DROPPED: "An officer dropped it after a restore.",
     Reason.GIVEN_UP: "Its job was cancelled, or is a dead letter for a reason of our own.",
