@@ -48,7 +48,7 @@ def waiting(bo):
 def restore(*, jobs=False):
     """This database as a restore leaves a copy of it: with the jobs of the original, parked, or with none."""
     if jobs:
-        Job.objects.update(state="PARKED", park_reason="restored")
+        Job.objects.filter(state="READY").update(state="PARKED", park_reason="restored")
     else:
         Job.objects.all().delete()
     hold()
