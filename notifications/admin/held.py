@@ -105,7 +105,11 @@ def webhooks() -> dict[str, Any]:
 
 
 add(Overview("admin/notifications/held_mail.html", mail, "notifications.view_notification"))
-add(Overview("admin/notifications/held_webhooks.html", webhooks, "notifications.view_webhookmessage"))  # fmt: skip
+add(
+    Overview(
+        "admin/notifications/held_webhooks.html", webhooks, "notifications.view_webhookmessage"
+    )
+)
 
 
 def _block(title: str, rows: "QuerySet[Any]", query: str, verbs: tuple[All, ...]) -> Block:

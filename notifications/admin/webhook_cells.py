@@ -14,7 +14,13 @@ from notifications.webhooks.deliver_handler import has_job
 from notifications.webhooks.ladder import ATTEMPTS
 from notifications.webhooks.outcomes import SENTENCES, Outcome
 
-LOOKS = {"active": "succeeded", "disabled": "parked", "pending": "due", "delivered": "succeeded", "held": "parked"}
+LOOKS = {
+    "active": "succeeded",
+    "disabled": "parked",
+    "pending": "due",
+    "delivered": "succeeded",
+    "held": "parked",
+}
 
 
 def pill(row: WebhookSubscription | WebhookMessage) -> SafeString:

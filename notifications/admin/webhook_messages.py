@@ -48,9 +48,6 @@ class WebhookMessageAdmin(HeldAdmin[WebhookMessage], LookOnlyAdmin[WebhookMessag
     actions = ["replay", "release", "drop"]
     release_verb, drop_verb, all_verbs = RELEASE, DROP, WEBHOOKS
 
-    class Media:
-        css = {"all": ["notifications/officers.css"]}
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[WebhookMessage]:
         return super().get_queryset(request).defer("body")
 
