@@ -115,7 +115,7 @@ def _end(records: Sequence[Notification]) -> None:
 
 def _enter(verb: str, target: str, actor: str, reason: str, job_id: UUID | None = None) -> None:
     Operation.objects.create(
-        verb=f"notifications.{verb}",
+        verb=f"mail.{verb}",  # a verb has up to 20 characters
         target=target,
         job_id=job_id,
         actor=brief(actor, 150),

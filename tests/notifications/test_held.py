@@ -123,7 +123,7 @@ def test_what_is_released_is_sent_once_and_who_and_why_is_kept(waiting, smtp, jo
     first, second = waiting(2)
     restore(jobs=jobs)
     job = held.release(first.pk, **SAID)
-    entry = Operation.objects.get(verb="notifications.release")
+    entry = Operation.objects.get(verb="mail.release")
     assert (entry.job_id, entry.actor, entry.reason) == (job, *SAID.values())
     assert not run().failures
     assert len(smtp.mails) == 1
@@ -150,7 +150,7 @@ def test_what_is_dropped_is_never_sent(waiting, smtp):
     row.refresh_from_db()
     assert (row.state, row.reason) == (State.SUPPRESSED, "dropped")
     assert row.finished_at is not None
-    assert Operation.objects.get().verb == "notifications.drop"
+    assert Operation.objects.get().verb == "mail.drop"
     with pytest.raises(ResendRefused):
         officers.resend(row.pk, **SAID)
     for verb in (held.release, held.drop):
@@ -168,7 +168,7 @@ def test_all_are_released_in_one_transaction_the_oldest_first(waiting, smtp, mon
     restore(jobs=jobs)
     assert held.release_all(**SAID) == 3
     assert states(*rows) == [*[State.PENDING] * 3, State.HELD]
-    assert Operation.objects.get(verb="notifications.release").target.endswith(": 3")
+    assert Operation.objects.get(verb="mail.release").target.endswith(": 3")
     assert not run().failures
     assert len(smtp.mails) == 3
     assert held.drop_all(**SAID) == 1

@@ -120,9 +120,7 @@ def waiting() -> Notification:
     row = WebhookSubscription.objects.create(
         name="shop", url="https://example.org/", event_types=["x"], secret="sealed"
     )
-    WebhookMessage.objects.create(
-        subscription=row, event_type="x", cause_id="one", body=b"{}"
-    )
+    WebhookMessage.objects.create(subscription=row, event_type="x", cause_id="one", body=b"{}")
     services.create_rule(name="everybody", on_create=True)
     register(make_event())
     return Notification.objects.get(pk=made)
