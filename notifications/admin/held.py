@@ -41,7 +41,7 @@ MAIL = (
         "release",
         "Release all",
         f"The {mail_held.MOST_AT_ONCE:,} oldest messages that are on hold are sent now, as far as they are still to be"
-        " sent. Whom the original told gets them twice.",
+        f" sent; {mail_held.BATCH:,} where their old jobs are parked. Whom the original told gets them twice.",
         "notifications.release_notification",
         "released: they are sent now.",
         mail_held.release_all,

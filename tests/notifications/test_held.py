@@ -166,13 +166,15 @@ def test_all_are_released_in_one_transaction_the_oldest_first(waiting, smtp, mon
     monkeypatch.setattr(held, "BATCH", 2)
     rows = waiting(4)
     restore(jobs=jobs)
-    assert held.release_all(**SAID) == 3
-    assert states(*rows) == [*[State.PENDING] * 3, State.HELD]
-    assert Operation.objects.get(verb="mail.release").target.endswith(": 3")
+    most = 2 if jobs else 3  # parked jobs cost time: one batch
+    left = 4 - most
+    assert held.release_all(**SAID) == most
+    assert states(*rows) == [*[State.PENDING] * most, *[State.HELD] * left]
+    assert Operation.objects.get(verb="mail.release").target.endswith(f": {most}")
     assert not run().failures
-    assert len(smtp.mails) == 3
-    assert held.drop_all(**SAID) == 1
-    assert states(*rows) == [*[State.SENT] * 3, State.SUPPRESSED]
+    assert len(smtp.mails) == most
+    assert held.drop_all(**SAID) == left
+    assert states(*rows) == [*[State.SENT] * most, *[State.SUPPRESSED] * left]
 
 
 def test_a_release_that_is_rolled_back_sends_nothing(waiting, smtp):
