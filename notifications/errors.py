@@ -49,6 +49,12 @@ class ResendRefused(NotificationError):
     code = "notifications.resend_refused"
 
 
+class HeldRefused(NotificationError):
+    """The message is not one that a restore set aside, or cannot be released as things stand."""
+
+    code = "notifications.held_refused"
+
+
 class EventTypeUnknown(NotificationError):
     """No application registered this type of event."""
 

@@ -26,7 +26,9 @@ def resend(notification_id: UUID, *, actor: str, reason: str) -> UUID:
     record = _locked(notification_id)
     if record.state not in SENDABLE:
         raise ResendRefused(
-            f"the message is {record.state}; only a failed or uncertain one is sent again."
+            "the message is on hold after a restore; release or drop it."
+            if record.state == State.HELD
+            else f"the message is {record.state}; only a failed or uncertain one is sent again."
         )
     if _under_way(record):
         raise ResendRefused(

@@ -15,6 +15,8 @@ class Reason(StrEnum):
     CATEGORY_GONE = "category_gone"
     GAVE_UP = "gave_up"
     CANCELLED = "cancelled"
+    RESTORED = "restored"
+    DROPPED = "dropped"
 
 
 SENTENCES = {
@@ -29,4 +31,6 @@ SENTENCES = {
     Reason.CATEGORY_GONE: "No application knows this kind of mail any more.",
     Reason.GAVE_UP: "It could not be sent for a day.",
     Reason.CANCELLED: "An officer cancelled it.",
+    Reason.RESTORED: "It waited when the archive was made that this installation comes from.",
+    Reason.DROPPED: "An officer dropped it after a restore.",
 }

@@ -25,6 +25,22 @@ class SpecRefused(BackupError):
     code = "backups.spec_refused"
 
 
+class Quiet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a restore does to rows of a model, so that nothing goes out and nothing runs because they are there.
+
+    ``sql``: a statement of PostgreSQL without parameters, run in the transaction that restores the rows. ``{rows}`` in
+    it stands for the condition that selects them. ``since``: the migration of the model's application from which on it
+    fits: a dump brings the schema that it was made of.
+    """
+
+    sql: str
+    since: str
+
+    def over(self, rows: str = "TRUE") -> str:
+        """The statement over the rows for which the SQL ``rows`` holds."""
+        return self.sql.replace("{rows}", rows)
+
+
 class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One model. The automatic tables of its many-to-many fields come with it.
 
@@ -34,6 +50,7 @@ class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``redact``: columns by name, and what is written in the place of their values: PostgreSQL's text form, or None.
     ``stamped``: columns that triggers fill when a row is written; they are not in archives.
     ``made_by_migrate``: ``migrate`` makes rows of its own, which a load takes away first.
+    ``quiet``: what a restore does to the rows it brought, in this order.
     ``incremental``: the model has change triggers, so that an archive may hold what changed since its parent only.
     ``changed_in``: the column that these triggers fill with the changing transaction (xid8, or its number as bigint).
     """
@@ -45,6 +62,7 @@ class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     redact: dict[str, str | None] = {}
     stamped: tuple[str, ...] = ()
     made_by_migrate: bool = False
+    quiet: tuple[Quiet, ...] = ()
     incremental: bool = False
     changed_in: str = "backups_xid"
 

@@ -1,16 +1,18 @@
-"""A restored installation calls nobody until an officer says so."""
+"""A restored installation tells nobody and runs nothing old until an officer says so."""
 
-from hubqueue.querysets import Now
-from notifications.models import WebhookSubscription
+from collections.abc import Iterable
 
-REASON = "restored"
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from backups.data.tables import Table
 
 
-def disable_webhooks(using: str) -> int:
-    """Disable the active webhook subscriptions, in the caller's transaction, and answer how many. No signal is sent.
+def quiet(connection: BaseDatabaseWrapper, restored: Iterable[Table], rows: str = "TRUE") -> None:
+    """Do to the rows of these tables what their applications declare, in the caller's transaction. No signal is sent.
 
-    An officer enables them again. Messages and notifications that were waiting have no job, because jobs are not in
-    archives: nothing sends them but an officer.
+    ``rows`` is SQL without parameters that holds for the rows that were restored: by default all of each table.
     """
-    active = WebhookSubscription.objects.using(using).active()
-    return active.update(state=WebhookSubscription.State.DISABLED, reason=REASON, disabled_at=Now())
+    with connection.cursor() as cursor:
+        for table in restored:
+            for each in table.declared.quiet:
+                cursor.execute(each.over(rows))

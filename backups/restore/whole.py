@@ -12,7 +12,7 @@ from backups.data.lines import lines
 from backups.data.load import LoadRefused, load
 from backups.data.tables import Table
 from backups.restore.precheck import refuse_rows
-from backups.restore.quiet import disable_webhooks
+from backups.restore.quiet import quiet
 
 EVERY = 10_000  # rows between two words of progress
 
@@ -43,7 +43,7 @@ def restore(
             _compare(archive, written)
         if changes:
             rows = {table.label: _count(connection, table) for table in taken}
-        disable_webhooks(connection.alias)
+        quiet(connection, taken)
     ContentType.objects.clear_cache()
     return rows
 

@@ -13,8 +13,10 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from backups.archive.read import Archive
+from backups.data.spec import discover
 from backups.errors import DatabaseNotEmpty, ToolFailed
 from backups.system.child import PIECE, Program, refuse_failed, started
+from backups.system.quiet import quiet
 from backups.system.tools import environment, programs, server_major
 from hubqueue.lifecycle.restored import set_aside
 
@@ -55,9 +57,10 @@ SELECT EXISTS (
 def restore(archive: Archive, using: str, checkpoint: Callable[[], object] = lambda: None) -> None:
     """Fill the empty database ``using`` from an archive of a whole one: all of it, or nothing.
 
-    Every job that was not finished is then parked with the reason ``restored``, runs that were going on are
-    FAILED, and nobody of the old installation leads or holds a lease. Raises ``DatabaseNotEmpty`` and
-    ``ToolMissing`` before anything is read, ``ArchiveError``, ``TargetError``, ``ToolFailed``.
+    Every job that was not finished is then parked with the reason ``restored``, what applications declare as ``quiet``
+    waits for an officer, runs that were going on are FAILED, and nobody of the old installation leads or holds a
+    lease. Raises ``DatabaseNotEmpty`` and ``ToolMissing`` before anything is read, ``ArchiveError``,
+    ``TargetError``, ``ToolFailed``.
     """
     connection = connections[using]
     refuse_filled(connection)
@@ -134,7 +137,7 @@ class _Between(Thread):
         head, commit, rest = self._tail.rpartition(COMMIT)
         if not commit:
             raise ToolFailed("pg_restore ended without a COMMIT: nothing was restored")
-        safe = f"{BEFORE}{set_aside()}\n{RUNS}".encode()
+        safe = f"{BEFORE}{set_aside()}\n{RUNS}{quiet(discover())}".encode()
         try:
             _write(self._to, head + safe + commit + rest)
             self._to.close()

@@ -24,6 +24,8 @@ LABELS = {
     Reason.CATEGORY_GONE: "Kind of mail gone",
     Reason.GAVE_UP: "Given up",
     Reason.CANCELLED: "Cancelled",
+    Reason.RESTORED: "On hold after a restore",
+    Reason.DROPPED: "Dropped after a restore",
 }
 
 
@@ -52,7 +54,8 @@ class ReasonFilter(admin.SimpleListFilter):
         chosen = self.value()
         if chosen not in set(Reason):
             return queryset
-        return queryset.filter(state__in=[State.FAILED, State.SUPPRESSED], reason=chosen)
+        unsent = [State.FAILED, State.SUPPRESSED, State.HELD]
+        return queryset.filter(state__in=unsent, reason=chosen)
 
 
 class CategoryFilter(admin.SimpleListFilter):

@@ -1,4 +1,4 @@
-"""Messages: what was to be told to whom, what became of it, and sending it again."""
+"""Messages: what was to be told to whom, what became of it, sending it again, releasing and dropping it."""
 
 from typing import Any
 from uuid import UUID
@@ -21,17 +21,19 @@ from hubqueue.admin.readonly import GoesAlongAdmin
 from hubqueue.admin.steps import as_uuid
 from hubqueue.querysets import database_now
 from notifications.admin import filters, preview
+from notifications.admin.held import MAIL
+from notifications.admin.held_pages import HeldAdmin
 from notifications.admin.reach import NotificationChangeList
 from notifications.admin.record_page import described, may, standing_job, view_permission
 from notifications.admin.standing import kind_of, pill, sentence
-from notifications.admin.verbs import RESEND, fitting
+from notifications.admin.verbs import DROP, RELEASE, RESEND, VERBS, fitting
 from notifications.models import Notification
 
 MOST_PEOPLE = 20
 
 
 @admin.register(Notification)
-class NotificationAdmin(GoesAlongAdmin[Notification]):
+class NotificationAdmin(HeldAdmin[Notification], GoesAlongAdmin[Notification]):
     change_list_template = "admin/notifications/list.html"
     list_display = ["state_", "kind_", "recipient_", "why_", "recorded_"]
     list_display_links = ["kind_"]
@@ -46,7 +48,8 @@ class NotificationAdmin(GoesAlongAdmin[Notification]):
     search_help_text = "The name or the address of a recipient, or the id of a message, in full."
     ordering = ["-id"]
     sortable_by = ()
-    actions = ["resend"]
+    actions = ["resend", "release", "drop"]
+    release_verb, drop_verb, all_verbs = RELEASE, DROP, MAIL
 
     class Media:
         css = {"all": ["notifications/officers.css"]}
@@ -76,10 +79,14 @@ class NotificationAdmin(GoesAlongAdmin[Notification]):
         return queryset.filter(recipient__in=list(found)), False
 
     def get_urls(self) -> list[Any]:
-        verb = self.admin_site.admin_view(self.resend_view)
+        view, name = self.admin_site.admin_view(self.verb_view), "notifications_notification"
         return [
             *preview.Previews(self).urls(),
-            path("<uuid:row_id>/resend/", verb, name="notifications_notification_resend"),
+            *self.held_urls(),
+            *(
+                path(f"<uuid:row_id>/{word}/", view, {"word": word}, name=f"{name}_{word}")
+                for word in VERBS
+            ),
             *super().get_urls(),
         ]
 
@@ -105,13 +112,14 @@ class NotificationAdmin(GoesAlongAdmin[Notification]):
         }
         return TemplateResponse(request, "admin/notifications/record.html", context)
 
-    def resend_view(self, request: HttpRequest, row_id: UUID) -> HttpResponse:
-        """Ask why; with an answer send it again and go back to the message."""
-        if not (self.has_view_permission(request) and self.has_resend_permission(request)):
+    def verb_view(self, request: HttpRequest, row_id: UUID, word: str) -> HttpResponse:
+        """Ask why; with an answer do it and go back to the message."""
+        verb = VERBS[word]
+        if not (self.has_view_permission(request) and may(request.user, verb.permission)):
             raise PermissionDenied
         rows = self.get_queryset(request).filter(pk=get_object_or_404(Notification, pk=row_id).pk)
         back = reverse("admin:notifications_notification_change", args=[row_id])
-        return ask_and_do(self, request, rows, RESEND, back=back) or HttpResponseRedirect(back)
+        return ask_and_do(self, request, rows, verb, back=back) or HttpResponseRedirect(back)
 
     @admin.action(description="Send again …", permissions=["resend"])
     def resend(self, request: HttpRequest, queryset: QuerySet[Notification]) -> HttpResponse | None:

@@ -22,6 +22,7 @@ WORDS = {
     State.FAILED: ("Failed", "dead"),
     State.SUPPRESSED: ("Held back", "cancelled"),
     State.SENT: ("Sent", "succeeded"),
+    State.HELD: ("On hold", "parked"),
 }
 ARRIVED = "One attempt was cut off before the mail server's answer came: it may have arrived all the same."
 TWICE = "An earlier attempt was cut off before the mail server's answer came: it may have arrived twice."
@@ -72,6 +73,14 @@ def _became(row: Notification, job: Job | None, now: datetime) -> Iterator[str]:
             yield f"It was held back. {sentence(row.reason)}"
             if row.uncertain_since is not None:
                 yield ARRIVED
+        case State.HELD:
+            yield (
+                "It waited when the archive was made that this installation comes from. The original may"
+                " have sent it since."
+            )
+            if row.uncertain_since is not None:
+                yield ARRIVED
+            yield "Nothing sends it until somebody releases it."
         case State.FAILED:
             yield f"It was not sent, and is not tried again by itself. {sentence(row.reason)}"
             if row.uncertain_since is not None:

@@ -14,7 +14,13 @@ from notifications.webhooks.deliver_handler import has_job
 from notifications.webhooks.ladder import ATTEMPTS
 from notifications.webhooks.outcomes import SENTENCES, Outcome
 
-LOOKS = {"active": "succeeded", "disabled": "parked", "pending": "due", "delivered": "succeeded"}
+LOOKS = {
+    "active": "succeeded",
+    "disabled": "parked",
+    "pending": "due",
+    "delivered": "succeeded",
+    "held": "parked",
+}
 
 
 def pill(row: WebhookSubscription | WebhookMessage) -> SafeString:
@@ -55,6 +61,12 @@ def standing_of_message(message: WebhookMessage, now: datetime) -> list[str]:
             return ["It waits for its first attempt."]
         case WebhookMessage.State.DELIVERED:
             return [why(Outcome.DELIVERED)]
+        case WebhookMessage.State.HELD:
+            return [
+                "It waited when the archive was made that this installation comes from. The original may"
+                " have sent it since.",
+                "Nothing sends it until somebody releases it, and its subscription is active.",
+            ]
     tried = f"{message.attempts} attempt{pluralize(message.attempts)}"
     return [f"Given up after {tried}. {why(message.reason)}"]
 

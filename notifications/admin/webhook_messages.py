@@ -1,4 +1,4 @@
-"""Webhook messages: what was sent to an endpoint, what it answered, and the replay of dead ones."""
+"""Webhook messages: what was sent to an endpoint, what it answered, replay, and what is on hold."""
 
 import json
 from typing import Any
@@ -18,8 +18,17 @@ from hubqueue.admin import cells
 from hubqueue.admin.ask import ask_and_do
 from hubqueue.admin.readonly import LookOnlyAdmin
 from hubqueue.querysets import database_now
+from notifications.admin.held import WEBHOOKS
+from notifications.admin.held_pages import HeldAdmin
 from notifications.admin.webhook_cells import pill, rows_of, standing_of_message
-from notifications.admin.webhook_verbs import READ, REPLAY, fitting_message
+from notifications.admin.webhook_verbs import (
+    DROP,
+    OF_MESSAGES,
+    READ,
+    RELEASE,
+    REPLAY,
+    fitting_message,
+)
 from notifications.models import WebhookMessage
 
 MOST_SHOWN = 16 * 1024
@@ -27,7 +36,8 @@ ATTEMPTS_SHOWN = 50
 
 
 @admin.register(WebhookMessage)
-class WebhookMessageAdmin(LookOnlyAdmin[WebhookMessage]):
+class WebhookMessageAdmin(HeldAdmin[WebhookMessage], LookOnlyAdmin[WebhookMessage]):
+    change_list_template = "admin/notifications/webhook_messages.html"
     list_display = ["event_type", "subscription", "standing", "cause", "attempts", "made"]
     list_filter = ["state"]
     list_select_related = ["subscription"]
@@ -35,7 +45,8 @@ class WebhookMessageAdmin(LookOnlyAdmin[WebhookMessage]):
     search_help_text = "A webhook-id, in full."
     ordering = ["-id"]
     sortable_by = ()
-    actions = ["replay"]
+    actions = ["replay", "release", "drop"]
+    release_verb, drop_verb, all_verbs = RELEASE, DROP, WEBHOOKS
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WebhookMessage]:
         return super().get_queryset(request).defer("body")
@@ -52,9 +63,15 @@ class WebhookMessageAdmin(LookOnlyAdmin[WebhookMessage]):
             return queryset.none(), False
 
     def get_urls(self) -> list[Any]:
-        replay = self.admin_site.admin_view(self.replay_view)
-        name = "notifications_webhookmessage_replay"
-        return [path("<uuid:row_id>/replay/", replay, name=name), *super().get_urls()]
+        view, name = self.admin_site.admin_view(self.verb_view), "notifications_webhookmessage"
+        return [
+            *self.held_urls(),
+            *(
+                path(f"<uuid:row_id>/{word}/", view, {"word": word}, name=f"{name}_{word}")
+                for word in OF_MESSAGES
+            ),
+            *super().get_urls(),
+        ]
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Few lookups by hand: others would be a way to guess what was sent."""
@@ -87,13 +104,13 @@ class WebhookMessageAdmin(LookOnlyAdmin[WebhookMessage]):
         }
         return TemplateResponse(request, "admin/notifications/webhook_message.html", context)
 
-    def replay_view(self, request: HttpRequest, row_id: UUID) -> HttpResponse:
+    def verb_view(self, request: HttpRequest, row_id: UUID, word: str) -> HttpResponse:
         """Ask why; with an answer do it and go back to the message."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         rows = self.get_queryset(request).filter(pk=get_object_or_404(WebhookMessage, pk=row_id).pk)
         back = reverse("admin:notifications_webhookmessage_change", args=[row_id])
-        asked = ask_and_do(self, request, rows, REPLAY, back=back)
+        asked = ask_and_do(self, request, rows, OF_MESSAGES[word], back=back)
         return asked or HttpResponseRedirect(back)
 
     @admin.action(description="Replay …", permissions=["replay"])

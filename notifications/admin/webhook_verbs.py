@@ -3,7 +3,7 @@
 from hubqueue.admin.ask import Verb
 from notifications.errors import NotificationError
 from notifications.models import WebhookMessage, WebhookSubscription
-from notifications.webhooks import officers
+from notifications.webhooks import held, officers
 from notifications.webhooks.deliver_handler import has_job
 
 TEST = Verb(
@@ -42,6 +42,25 @@ REPLAY = Verb(
     lambda row, actor, reason: officers.replay(row.pk, actor=actor, reason=reason),
     NotificationError,
 )
+RELEASE = Verb(
+    "release",
+    "Release",
+    "It is sent now, with the same id and the same bytes. An endpoint that the original called gets it twice.",
+    "notifications.release_webhookmessage",
+    "a worker sends it now.",
+    lambda row, actor, reason: held.release(row.pk, actor=actor, reason=reason),
+    NotificationError,
+)
+DROP = Verb(
+    "drop",
+    "Drop",
+    "It is dead: it is sent only if somebody replays it.",
+    "notifications.drop_webhookmessage",
+    "it is dead.",
+    lambda row, actor, reason: held.drop(row.pk, actor=actor, reason=reason),
+    NotificationError,
+)
+OF_MESSAGES = {verb.word: verb for verb in (REPLAY, RELEASE, DROP)}
 OF_SUBSCRIPTIONS = {verb.word: verb for verb in (TEST, ENABLE, DISABLE)}
 ROTATE = "notifications.rotate_webhooksubscription"
 READ = "notifications.read_webhook_bodies"
@@ -54,5 +73,7 @@ def fitting(subscription: WebhookSubscription) -> list[Verb]:
 
 
 def fitting_message(message: WebhookMessage) -> list[Verb]:
+    if message.state == WebhookMessage.State.HELD:
+        return [RELEASE, DROP] if held.can_be_called(message) else [DROP]
     lost = message.state == WebhookMessage.State.PENDING and not has_job(message)
     return [REPLAY] if lost or message.state == WebhookMessage.State.DEAD else []

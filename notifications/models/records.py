@@ -13,8 +13,11 @@ class Channel(models.TextChoices):
 
 class NotificationQuerySet(models.QuerySet["Notification"]):
     def undelivered(self) -> "NotificationQuerySet":
-        """What delivery may still act on."""
+        """What delivery may still act on. What is held is not: nothing sends it until an officer releases it."""
         return self.filter(state__in=[Notification.State.PENDING, Notification.State.UNCERTAIN])
+
+    def held(self) -> "NotificationQuerySet":
+        return self.filter(state=Notification.State.HELD)
 
     def finished(self) -> "NotificationQuerySet":
         return self.filter(finished_at__isnull=False)
@@ -27,6 +30,7 @@ class Notification(models.Model):
     ``subject_type`` and ``subject_id`` name what it is about (an app label with a model, and a key), or
     are empty. ``sending_since`` is set before the message's data goes out: whoever finds it set cannot know
     whether the message got through. ``uncertain_since`` stays once that was so: it may have arrived twice.
+    HELD is what a restore makes of PENDING.
     All moments are on the database's clock.
     """
 
@@ -36,6 +40,7 @@ class Notification(models.Model):
         SUPPRESSED = "suppressed"
         UNCERTAIN = "uncertain"
         FAILED = "failed"
+        HELD = "held", "On hold"
 
     FINISHED = frozenset({State.SENT, State.SUPPRESSED, State.FAILED})
 
@@ -65,6 +70,8 @@ class Notification(models.Model):
     class Meta:
         permissions = [
             ("resend_notification", "Can send a failed or uncertain notification again"),
+            ("release_notification", "Can release a notification that a restore held"),
+            ("drop_notification", "Can drop a notification that a restore held"),
             ("preview_template", "Can preview templates and send a test to themselves"),
         ]
         constraints = [
@@ -75,7 +82,7 @@ class Notification(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(state__in=["sent", "suppressed", "failed"], finished_at__isnull=False)
-                | Q(state__in=["pending", "uncertain"], finished_at__isnull=True),
+                | Q(state__in=["pending", "uncertain", "held"], finished_at__isnull=True),
                 name="notifications_notification_finished_at",
             ),
             models.CheckConstraint(

@@ -86,12 +86,14 @@ class WebhookMessage(models.Model):
 
     ``body`` is written once: every attempt and every replay sends the same bytes. ``attempts`` and
     ``refusals`` (answers that say the request is wrong) are those of this ``ladder``, which a replay begins anew.
+    HELD is what a restore makes of PENDING.
     """
 
     class State(models.TextChoices):
         PENDING = "pending"
         DELIVERED = "delivered"
         DEAD = "dead"
+        HELD = "held", "On hold"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subscription = models.ForeignKey(
@@ -113,6 +115,8 @@ class WebhookMessage(models.Model):
     class Meta:
         permissions = [
             ("replay_webhookmessage", "Can send a dead webhook message again"),
+            ("release_webhookmessage", "Can release a webhook message that a restore held"),
+            ("drop_webhookmessage", "Can drop a webhook message that a restore held"),
             ("read_webhook_bodies", "Can read what was sent to an endpoint and what it answered"),
         ]
         constraints = [
@@ -123,7 +127,8 @@ class WebhookMessage(models.Model):
             models.CheckConstraint(
                 condition=Q(state="pending", finished_at__isnull=True, reason="")
                 | Q(state="delivered", finished_at__isnull=False, reason="")
-                | Q(state="dead", finished_at__isnull=False) & ~Q(reason=""),
+                | Q(state="dead", finished_at__isnull=False) & ~Q(reason="")
+                | Q(state="held", finished_at__isnull=True) & ~Q(reason=""),
                 name="notifications_webhookmessage_finished_at",
             ),
         ]

@@ -1,5 +1,6 @@
 """The moves of messages and subscriptions. Whoever calls these holds the subscription's row."""
 
+from collections.abc import Sequence
 from functools import partial
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from hubqueue.querysets import Now
 from notifications.models import WebhookMessage, WebhookSubscription
 from notifications.recording import Notice, record
 from notifications.webhooks.category import SWITCHED_OFF
+from notifications.webhooks.outcomes import Reason
 from notifications.webhooks.signals import message_ended, subscription_disabled
 
 State = WebhookMessage.State
@@ -57,6 +59,16 @@ def disable(subscription: WebhookSubscription, reason: str, *, tell: bool) -> No
     _tell(subscription_disabled, subscription_id=subscription.pk, reason=reason)
 
 
+def bury_held(messages: Sequence[WebhookMessage]) -> None:
+    """What a restore set aside is dead. The caller holds the rows of the messages; no delivery asks for them."""
+    ids = [each.pk for each in messages]
+    WebhookMessage.objects.filter(pk__in=ids, state=State.HELD).update(
+        state=State.DEAD, reason=Reason.DROPPED, finished_at=Now()
+    )
+    for each in messages:
+        _tell_ended(each, State.DEAD, Reason.DROPPED)
+
+
 def count_dead(subscription: WebhookSubscription) -> int:
     """One more message in a row was given up; answers how many."""
     WebhookSubscription.objects.filter(pk=subscription.pk).update(dead_in_row=F("dead_in_row") + 1)
@@ -68,13 +80,17 @@ def _end(message: WebhookMessage, state: WebhookMessage.State, reason: str) -> N
         state=state, reason=reason, next_attempt_at=None, finished_at=Now()
     )
     if changed:
-        _tell(
-            message_ended,
-            message_id=message.pk,
-            subscription_id=message.subscription_id,
-            state=str(state),
-            reason=reason,
-        )
+        _tell_ended(message, state, reason)
+
+
+def _tell_ended(message: WebhookMessage, state: WebhookMessage.State, reason: str) -> None:
+    _tell(
+        message_ended,
+        message_id=message.pk,
+        subscription_id=message.subscription_id,
+        state=str(state),
+        reason=str(reason),
+    )
 
 
 def _tell(signal: Signal, **said: object) -> None:

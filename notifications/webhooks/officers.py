@@ -101,6 +101,8 @@ def replay(message_id: UUID, *, actor: str, reason: str) -> None:
         raise WebhookVerbRefused("the message is gone; there is nothing to replay.")
     if subscription.state == State.DISABLED and message.event_type != PING:
         raise WebhookVerbRefused("the subscription is disabled; enable it first.")
+    if message.state == WebhookMessage.State.HELD:
+        raise WebhookVerbRefused("the message is on hold after a restore; release or drop it.")
     ladder = message.ladder + 1
     if message.state == WebhookMessage.State.DELIVERED or (
         message.state == WebhookMessage.State.PENDING and has_job(message)

@@ -24,6 +24,7 @@ class Reason(StrEnum):
 
     SUBSCRIPTION_OFF = "subscription_off"
     GIVEN_UP = "given_up"
+    DROPPED = "dropped"
 
 
 class Off(StrEnum):
@@ -46,8 +47,9 @@ SENTENCES: dict[str, str] = {
     Outcome.UNREACHABLE: "There was no connection, or it was cut. The endpoint may have taken it.",
     Outcome.ADDRESS_REFUSED: "The address of the endpoint is private, reserved or spelt oddly. It was not called.",
     Outcome.URL_REFUSED: "The URL cannot be called.",
-    Outcome.INTERRUPTED: "The worker died in the middle of it. The endpoint may have taken it; it is sent again.",
+    Outcome.INTERRUPTED: "It was cut off: a worker died, or there was a restore. The endpoint may have taken it.",
     Reason.SUBSCRIPTION_OFF: "The subscription was disabled when its turn came.",
+    Reason.DROPPED: "An officer dropped it after a restore.",
     Reason.GIVEN_UP: "Its job was cancelled, or is a dead letter for a reason of our own.",
     Off.BY_OFFICER: "An officer disabled it.",
     Off.FAILING: "Several messages in a row could not be delivered.",

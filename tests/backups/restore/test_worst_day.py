@@ -24,7 +24,7 @@ from backups.data.spec import discover
 from backups.data.tables import tables
 from backups.keys import MasterKey
 from hubqueue.models import Job
-from leads.models import Event
+from leads.models import Event, LeadRequest
 from notifications.models import Notification, WebhookSubscription
 from tests.backups.archive.directory import Directory
 from tests.backups.archive.made import KEY, STARTED, about
@@ -37,7 +37,12 @@ pytestmark = [
     pytest.mark.django_db(transaction=True, databases=["default", "copy"]),
 ]
 GROUPS = 60_000
-SUBSCRIPTIONS = "notifications.WebhookSubscription"
+# What a restore makes wait for an officer.
+WAITING = (
+    "notifications.Notification",
+    "notifications.WebhookSubscription",
+    "leads.LeadRequest",
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -119,6 +124,7 @@ def test_what_cannot_be_restored_is_refused_before_a_row_is_written_and_a_killed
     Notification.objects.create(
         recipient=boss, category="x", cause_id="1", created_at=boss.date_joined
     )
+    LeadRequest.objects.update(done=False)
     WebhookSubscription.objects.create(
         name="theirs", url="https://example.org/", event_types=["x"], secret="sealed"
     )
@@ -188,12 +194,13 @@ def _later(seconds: int) -> datetime:
 
 
 def _without(sums: dict[str, Checksum]) -> dict[str, Checksum]:
-    """Of subscriptions, which the restore disables, their number alone."""
-    return sums | {SUBSCRIPTIONS: replace(sums[SUBSCRIPTIONS], first=0, second=0)}
+    """Of what the restore makes wait, the number of rows alone."""
+    return sums | {label: replace(sums[label], first=0, second=0) for label in WAITING}
 
 
 def _nobody_is_called() -> None:
     subscription = WebhookSubscription.objects.using("copy").get()
     assert (subscription.state, subscription.reason) == ("disabled", "restored")
-    assert Notification.objects.using("copy").get().state == "pending"
+    assert Notification.objects.using("copy").get().state == "held"
+    assert LeadRequest.objects.using("copy").get().park_reason == "restored"
     assert not Job.objects.using("copy").exists()

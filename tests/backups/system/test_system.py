@@ -32,8 +32,11 @@ from backups.system.restore import refuse_filled, restore
 from backups.system.tools import environment, programs
 from hubqueue.models import Job, Operation
 from hubqueue.testing import run_due_jobs
+from leads.models import LeadRequest
+from notifications.models import Notification, WebhookMessage, WebhookSubscription
 from tests.backups.archive.directory import Directory
 from tests.backups.archive.made import KEY, RING, about
+from tests.backups.restore.test_quiet import waiting
 from tests.support.wait import until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("tools")]
@@ -155,6 +158,17 @@ def test_every_unfinished_job_is_parked_and_nothing_of_the_old_workers_is_left(s
         )
         assert cursor.fetchone() == (0, 0)
     assert Operation.objects.using("copy").get().reason == "restored"
+
+
+def test_mail_webhooks_and_leads_that_waited_wait_for_an_officer_in_the_copy(store, copy):
+    waiting()
+    restore(open_archive(store, str(write(store).name), RING), "copy")
+    assert Notification.objects.using("copy").get().state == "held"
+    assert WebhookMessage.objects.using("copy").get().state == "held"
+    assert WebhookSubscription.objects.using("copy").get().reason == "restored"
+    assert LeadRequest.objects.using("copy").get().park_reason == "restored"
+    assert set(Job.objects.using("copy").values_list("state", flat=True)) == {"PARKED"}
+    assert Notification.objects.get().state == "pending"
 
 
 KEY_OF_A_WORKER = "01980000-0000-7000-8000-000000000001"
