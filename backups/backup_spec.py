@@ -10,4 +10,6 @@ LEFT_OUT = {
     "backups.BackupTarget": "It is entered anew, with its credential, where archives are restored.",
     "backups.BackupSchedule": "It would run, and delete archives, at targets of another installation.",
     "backups.BackupRun": "What archives there are is told by the target.",
+    "backups.BackupRestore": "It belongs to runs, and to the installation whose rows it writes.",
+    "backups.RestoreKey": "It belongs to a restore.",
 }
