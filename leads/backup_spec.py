@@ -25,8 +25,8 @@ BACKUP = (
         "model": "leads.LeadProvenanceRegistration",
         "tenant": "registration__event__tenant_id",
     },
-    {"model": "leads.LeadArm", "tenant": "event__tenant_id"},
-    {"model": "leads.LeadRequest", "tenant": "event__tenant_id"},
+    {"model": "leads.LeadArm", "tenant": "event__tenant_id", "last": True},
+    {"model": "leads.LeadRequest", "tenant": "event__tenant_id", "last": True},
 )
 
 LEFT_OUT = {

@@ -70,7 +70,7 @@ def copy_in(connection: BaseDatabaseWrapper, table: Table, given: Iterable[bytes
                     raise _misfit(table, number, "the columns are not those of the table")
                 copy.write_row([row[column] for column in table.columns])
     except (Error, psycopg.Error) as error:
-        raise LoadRefused(f"{table.label}: {_refusal(error)}") from None
+        raise LoadRefused(f"{table.label}: {refusal(error)}") from None
     return number
 
 
@@ -134,11 +134,11 @@ def _check_references(connection: BaseDatabaseWrapper) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     except Error as error:
-        raise LoadRefused(f"References lead nowhere: {_refusal(error)}") from None
+        raise LoadRefused(f"References lead nowhere: {refusal(error)}") from None
 
 
-def _refusal(error: Exception) -> str:
-    """Without the server's message, which quotes values."""
+def refusal(error: Exception) -> str:
+    """What a refusal of the server says, without its message, which quotes values."""
     cause = error.__cause__ or error
     constraint = getattr(getattr(cause, "diag", None), "constraint_name", None)
     named = f", {constraint}" if constraint else ""

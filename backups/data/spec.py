@@ -34,6 +34,8 @@ class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``redact``: columns by name, and what is written in the place of their values: PostgreSQL's text form, or None.
     ``stamped``: columns that triggers fill when a row is written; they are not in archives.
     ``made_by_migrate``: ``migrate`` makes rows of its own, which a load takes away first.
+    ``last``: its rows set work going, so that a restore into a database in use writes them when all else is there, and
+    takes them away first. Nothing may refer to them.
     ``incremental``: the model has change triggers, so that an archive may hold what changed since its parent only.
     """
 
@@ -44,6 +46,7 @@ class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     redact: dict[str, str | None] = {}
     stamped: tuple[str, ...] = ()
     made_by_migrate: bool = False
+    last: bool = False
     incremental: bool = False
 
 
