@@ -9,11 +9,10 @@ from backups.archive.manifest import Manifest
 from backups.archive.names import Mode
 from backups.archive.read import open_archive
 from backups.archive.schema import known
-from backups.archive.verify import Progress, verify
 from backups.conf import conf
 from backups.data.spec import discover
 from backups.data.tables import tables
-from backups.errors import ArchiveUnsound, RestoreRefused, SchemaAhead
+from backups.errors import RestoreRefused, SchemaAhead
 from backups.models import BackupRestore, BackupTarget
 from backups.restore.precheck import refuse_unmigrated
 from backups.restoring.steps import steps
@@ -21,7 +20,6 @@ from backups.restoring.work import Work
 from backups.running.fenced import Fenced
 from backups.scopes import scope_of
 from backups.targets.opening import open_store
-from backups.targets.store import Store
 from hubqueue.api import JobContext
 
 
@@ -43,31 +41,6 @@ def opened(job: JobContext, restore: BackupRestore) -> Iterator[Work]:
             raise SchemaAhead(f"The archive holds rows of {unknown[0]}, which is not installed here.")
         refuse_unmigrated(connections[job.using])
         yield Work(job, restore, archive, chosen, steps(chosen, archive.manifest.counts.keys()))
-
-
-def read_through(job: JobContext, restore: BackupRestore) -> None:
-    """Read every byte of the archive. Raises ``ArchiveUnsound``, ``TargetError``, ``StopRequested``."""
-    run = restore.run
-    with open_store(run.target) as target:
-        store: Store = Fenced(target, job)
-        report = verify(
-            store,
-            run.archive,
-            conf().keys,
-            encrypted=run.target.encryption == BackupTarget.Encryption.CLIENT,
-            progress=lambda at: _told(job, at),
-        )
-    if not report.sound:
-        first = report.findings[0]
-        raise ArchiveUnsound(
-            f"The archive {run.archive} is not sound, {len(report.findings)} findings;"
-            f" the first: {first.code}: {first.text}"
-        )
-
-
-def _told(job: JobContext, at: Progress) -> None:
-    job.checkpoint()
-    job.progress(at.bytes / max(1, at.of_bytes))
 
 
 def _refuse_other(manifest: Manifest, restore: BackupRestore) -> None:
