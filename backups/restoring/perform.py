@@ -88,4 +88,3 @@ def _inspected(job: JobContext, restore: BackupRestore) -> dict[str, Any]:
 def _done(job: JobContext, restore: BackupRestore, **values: Any) -> Done:
     record = partial(closing.succeed, restore.pk, using=job.using, **values)
     return Done(record=record)
-
