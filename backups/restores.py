@@ -58,7 +58,7 @@ def start(
 ) -> BackupRestore:
     """An officer's request. Raises as ``request_restore`` does."""
     restore = request_restore(run, mode=mode, if_there=if_there, asked_by=actor)
-    _log(f"restore_{mode}", restore, actor, reason)
+    _log(mode, restore, actor, reason)
     return restore
 
 
@@ -76,7 +76,7 @@ def cancel(restore: BackupRestore, *, actor: str, reason: str) -> None:
         raise RestoreEnded("The restore has ended already; there is nothing to cancel.")
     if not _stopped(found, actor, reason):
         closing.cancel(found.pk)
-    _log("cancel_restore", found, actor, reason)
+    _log("stop_restore", found, actor, reason)
 
 
 def _refuse(run: BackupRun, mode: str, if_there: str) -> None:
