@@ -42,10 +42,10 @@ def clear(work: Work) -> None:
     ordered = steps(work.chosen, {table.label for table in work.chosen})
     while not work.restore.cleared:
         for step in reversed(ordered):
-            while _clear_some(work, step):
-                pass
+            while _left(work, step):
+                _clear_some(work, step)
         with work.batch():
-            if not any(_left(work, part.table) for step in ordered for part in step.parts):
+            if not any(_left(work, step) for step in ordered):
                 write(work.restore, cleared=True, phase=LOAD, label="", line=0, rows=0)
 
 
@@ -64,15 +64,11 @@ def is_found_by_others(table: Table) -> bool:
     return False
 
 
-def _clear_some(work: Work, step: Step) -> int:
-    """One transaction; answers how many rows were changed or went."""
+def _clear_some(work: Work, step: Step) -> None:
+    """One transaction."""
     with work.batch():
-        if not step.at_once:
-            return _clear_batch(work, step)
-        total = 0
-        while went := _clear_batch(work, step):
-            total += went
-        return total
+        while _clear_batch(work, step) and step.at_once:
+            pass
 
 
 def _clear_batch(work: Work, step: Step) -> int:
@@ -128,7 +124,11 @@ def _delete(work: Work, table: Table, keys: Sequence[Any]) -> int:
     return len(keys)
 
 
-def _left(work: Work, table: Table) -> bool:
+def _left(work: Work, step: Step) -> bool:
+    return any(_is_left(work, part.table) for part in step.parts)
+
+
+def _is_left(work: Work, table: Table) -> bool:
     own = table.own_of(work.tenant)
     if own is None:
         return False
