@@ -1,9 +1,10 @@
 """Whether the rows of an archive can come into the database as it is. Nothing here writes what stays."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Field, ForeignKey, Q, QuerySet
+from django.db.models import ForeignKey, Q
 
 from backups.data.tables import Table
 from backups.data.text_form import SETTINGS
@@ -86,8 +87,8 @@ def _refuse_strangers(work: Work, table: Table, batch: Sequence[Row]) -> None:
     own = _own(work, table)
     if own is None or table.declared.shared_without or len(table.model._meta.pk_fields) > 1:
         return
-    key: Field[object, object] = table.model._meta.pk_fields[0]
-    keys = [key.to_python(row[key.column or ""]) for row in batch]
+    key: Any = table.model._meta.pk_fields[0]
+    keys = [key.to_python(row[key.column]) for row in batch]
     there = _rows(work, table).filter(pk__in=keys)
     if there.exclude(pk__in=_rows(work, table).filter(own, pk__in=keys).values("pk")).exists():
         raise RestoreRefused(
@@ -120,9 +121,8 @@ def _refuse_referred(work: Work) -> None:
             _refuse_protected(work, outsider, going)
 
 
-def _referring(
-    work: Work, table: Table
-) -> Iterator[tuple[str, "ForeignKey[object, object]", "QuerySet[object]"]]:  # type: ignore[type-var]
+def _referring(work: Work, table: Table) -> Iterator[tuple[str, Any, Any]]:
+    """Each reference to the table: the label and the field, and the rows that have it and stay."""
     for other in work.chosen:
         own = _own(work, other)
         for field in other.model._meta.local_concrete_fields:
@@ -133,7 +133,7 @@ def _referring(
                 yield other.label, field, staying
 
 
-def _refuse_protected(work: Work, outsider: Outsider, going: "QuerySet[object]") -> None:  # type: ignore[type-var]
+def _refuse_protected(work: Work, outsider: Outsider, going: Any) -> None:
     if outsider.goes_along or outsider.forgets:
         return
     if outsider.rows(work.job.using, going.values(outsider.target)).exists():
@@ -146,7 +146,7 @@ def _own(work: Work, table: Table) -> Q | None:
     return None if work.restore.tenant is None else table.own_of(work.restore.tenant)
 
 
-def _rows(work: Work, table: Table) -> "QuerySet[object]":  # type: ignore[type-var]
+def _rows(work: Work, table: Table) -> Any:
     return table.model._base_manager.using(work.job.using).order_by()
 
 

@@ -16,6 +16,7 @@ from backups.data.tables import tables
 from backups.keys import MasterKey
 from backups.models import BackupRestore, BackupRun, BackupTarget
 from backups.services import request_run
+from hubqueue.querysets import database_now
 from hubqueue.testing import move_clock, run_due_jobs
 from leads import services
 from leads.models import Event, Registration, RegistrationAnswer
@@ -54,7 +55,12 @@ def fill(tenant: str, boss: User, people: int = 3) -> Event:
         RegistrationAnswer.objects.create(registration=one, question=question, answer=answer)
     walk_until_done()
     Notification.objects.create(
-        tenant_id=tenant, recipient=boss, category="x", channel="mail", cause_id=f"of {tenant}"
+        tenant_id=tenant,
+        recipient=boss,
+        category="x",
+        channel="mail",
+        cause_id=f"of {tenant}",
+        created_at=database_now("default"),
     )
     return event
 
@@ -68,7 +74,11 @@ def acme(boss: User, cellar: BackupTarget) -> Event:
 @pytest.fixture
 def archived(acme: Event, cellar: BackupTarget) -> BackupRun:
     """An archive of the tenant acme, made by a person."""
-    run = request_run(cellar, trigger="manual", tenant="acme")
+    return archive_of("acme", cellar)
+
+
+def archive_of(tenant: str, target: BackupTarget) -> BackupRun:
+    run = request_run(target, trigger="manual", tenant=tenant)
     run_due_jobs(queues=QUEUE)
     run.refresh_from_db()
     assert run.state == BackupRun.State.SUCCEEDED, run.code

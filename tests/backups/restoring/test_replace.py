@@ -24,7 +24,7 @@ from hubqueue.testing import run_due_jobs
 from leads.models import Event, Question, Registration
 from leads.parked_handler import tell_parked
 from notifications.models import Notification, WebhookSubscription
-from tests.backups.restoring.conftest import QUEUE, changed, checksums, performed
+from tests.backups.restoring.conftest import QUEUE, archive_of, changed, checksums, performed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 State, Phase = BackupRestore.State, BackupRestore.Phase
@@ -379,7 +379,7 @@ def test_what_cannot_be_restored_so_is_refused_when_it_is_asked_for(
 
 
 def test_webhooks_of_the_tenant_call_nobody_until_an_officer_says_so(
-    archived: BackupRun, boss: User
+    acme: Event, boss: User, cellar: BackupTarget
 ):
     for tenant in ("acme", "other"):
         WebhookSubscription.objects.create(
@@ -387,7 +387,7 @@ def test_webhooks_of_the_tenant_call_nobody_until_an_officer_says_so(
         )
     active = WebhookSubscription.objects.active()
     assert active.count() == 2
-    assert performed(asked(archived)).state == State.SUCCEEDED
+    assert performed(asked(archive_of("acme", cellar))).state == State.SUCCEEDED
     assert list(active.values_list("tenant_id", flat=True)) == ["other"]
 
 
