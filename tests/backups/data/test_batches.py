@@ -12,6 +12,7 @@ from backups.restoring.batch import check_references, link, types_of, write
 from backups.restoring.reading import rows
 from backups.restoring.steps import steps
 from tests.backups.data.databases import Pair
+from tests.backups.data.test_rows import by_column, fill
 
 pytestmark = pytest.mark.slow
 
@@ -40,6 +41,20 @@ def unlimited(pair: Pair) -> Iterator[None]:
         for statement in SETTINGS:
             pair.execute(statement, of="copy")
         yield
+
+
+def test_every_type_comes_back_exactly(pair: Pair):
+    fill(pair)
+    table = pair.table("Everything")
+    archive: Any = Exported(pair.export([table]))
+    with transaction.atomic(using="copy"):
+        for statement in SETTINGS:
+            pair.execute(statement, of="copy")
+        types = types_of(pair.copy, table)
+        given = list(rows(archive, table))
+        write(pair.copy, table, types, given)
+        assert write(pair.copy, table, types, given, if_there="overwrite") == given
+    assert by_column(pair, "copy") == by_column(pair, "source")
 
 
 def test_who_refers_to_what_comes_later_waits_and_then_refers_to_it(pair: Pair, unlimited: None):
