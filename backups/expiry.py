@@ -71,7 +71,10 @@ def decisions_of(schedule: BackupSchedule, *, now: datetime | None = None) -> tu
         state__in=list(STATES),
     )
     return decide(
-        [_archive(each, held_until=moment + HELD_FOR if each.pk in held else None) for each in rows],
+        [
+            _archive(each, held_until=moment + HELD_FOR if each.pk in held else None)
+            for each in rows
+        ],
         plan_of(schedule),
         scope=_scope(schedule),
         target=str(schedule.target_id),

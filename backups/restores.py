@@ -69,9 +69,7 @@ def cancel(restore: BackupRestore, *, actor: str, reason: str) -> None:
     What was written stays: a REPLACE that was stopped after its clear began has left part of the rows, and the tenant
     paused. Restore again, from the same archive or from the copy that it made.
     """
-    found = BackupRestore.objects.filter(
-        pk=restore.pk, state=BackupRestore.State.RUNNING
-    ).first()
+    found = BackupRestore.objects.filter(pk=restore.pk, state=BackupRestore.State.RUNNING).first()
     if found is None:
         raise RestoreEnded("The restore has ended already; there is nothing to cancel.")
     if not _stopped(found, actor, reason):
@@ -83,14 +81,18 @@ def _refuse(run: BackupRun, mode: str, if_there: str) -> None:
     if mode not in Mode.values:
         raise RestoreRefused(f"expected a mode of {', '.join(Mode.values)}, got {mode!r}")
     if run.content != Content.ROWS:
-        raise RestoreRefused("A dump of the whole database comes back by manage.py backups restore --system.")
+        raise RestoreRefused(
+            "A dump of the whole database comes back by manage.py backups restore --system."
+        )
     if mode != Mode.INSPECT and not run.tenant:
         raise RestoreRefused(
             "This is an archive of the whole installation; it comes back into an empty database, by"
             " manage.py backups restore."
         )
     if mode != Mode.INSPECT and len(run.tenant or "") > LONGEST:
-        raise RestoreRefused(f"No job belongs to a tenant with a name of more than {LONGEST} letters.")
+        raise RestoreRefused(
+            f"No job belongs to a tenant with a name of more than {LONGEST} letters."
+        )
     known = BackupRestore.IfThere.values if mode == Mode.MERGE else [""]
     if if_there not in known:
         raise RestoreRefused(

@@ -9,10 +9,9 @@ from datetime import datetime
 from uuid import UUID
 
 from hubqueue.errors import MoveRefused
-from hubqueue.lifecycle import operate
+from hubqueue.lifecycle import operate, restored
 from hubqueue.lifecycle import pause as pausing
 from hubqueue.lifecycle import redrive as redriving
-from hubqueue.lifecycle import restored
 from hubqueue.lifecycle.database import alias
 from hubqueue.lifecycle.redrive import Answer
 from hubqueue.lifecycle.work import abandon_of

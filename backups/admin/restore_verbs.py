@@ -47,7 +47,7 @@ REPLACE = Verb(
     label="Replace",
     explanation=(
         "All rows of the tenant are taken away and those of the archive are written. A copy of what is there is made"
-        " first. The tenant's jobs are parked, and it is paused until the end. Nobody should work on its rows meanwhile."
+        " first. The tenant's jobs are parked, and it is paused until the end. Nobody should work on its rows then."
         " Type the tenant's name."
     ),
     permission=MAY,

@@ -41,7 +41,9 @@ def write(
     transaction must have executed ``text_form.SETTINGS``. Raises ``LoadRefused``, which quotes no row.
     """
     named = [_name(connection, column) for column in table.columns]
-    values = [f"given.{name}::{types[column]}" for name, column in zip(named, table.columns, strict=True)]
+    values = [
+        f"given.{name}::{types[column]}" for name, column in zip(named, table.columns, strict=True)
+    ]
     keys = [_name(connection, column) for column in key_of(table)]
     texts = ", ".join(f"given.{key}" for key in keys)
     statement = (
@@ -54,10 +56,7 @@ def write(
     with refusing(table), connection.cursor() as cursor:
         cursor.execute(
             statement,
-            [
-                [None if column in late else row[column] for row in rows]
-                for column in table.columns
-            ],
+            [[None if column in late else row[column] for row in rows] for column in table.columns],
         )
         written = set(cursor.fetchall())
     return [row for row in rows if tuple(row[column] for column in key_of(table)) in written]

@@ -1,4 +1,4 @@
-"""The tenant's rows go, what refers before what is referred to, a batch at a time. Who takes over goes on with the rest."""
+"""The tenant's rows go, what refers before what is referred to, a batch at a time."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -87,7 +87,9 @@ def _unlink(work: Work, part: Part) -> int:
     linked = Q()
     for field in fields:
         linked |= Q(**{f"{field.attname}__isnull": False})
-    keys = list(_rows(work, part.table).filter(own).filter(linked).values_list("pk", flat=True)[:BATCH])
+    keys = list(
+        _rows(work, part.table).filter(own).filter(linked).values_list("pk", flat=True)[:BATCH]
+    )
     if not keys:
         return 0
     forgotten: dict[str, Any] = {field.name: None for field in fields}

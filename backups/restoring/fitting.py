@@ -25,7 +25,7 @@ WHERE NOT EXISTS (SELECT FROM {table} AS row WHERE row.{column} = given.value::{
 def refuse_misfit(work: Work) -> None:
     """Read all rows of the archive, and raise before one is written what would be raised later.
 
-    ``ArchiveError`` for a byte that is not what was written, ``RestoreRefused`` or ``LoadRefused`` for what does not fit.
+    ``ArchiveError`` for a byte that is not what was written, ``RestoreRefused`` or ``LoadRefused`` for a misfit.
 
     What a tenant's archive does not hold but refers to, users for one, must be here; no row of the archive may have
     the key of a row of another tenant's; shared rows must be here, or fit in; and with REPLACE nobody else may refer to

@@ -71,9 +71,7 @@ def _load_part(work: Work, part: Part) -> None:
 def _write(work: Work, part: Part, batch: Sequence[Row]) -> None:
     if_there = _if_there(work, part)
     types = types_of(work.connection, part.table)
-    written = write(
-        work.connection, part.table, types, batch, late=part.late, if_there=if_there
-    )
+    written = write(work.connection, part.table, types, batch, late=part.late, if_there=if_there)
     if part.late and if_there == IfThere.SKIP:
         label = part.table.label
         RestoreKey.objects.bulk_create(
@@ -112,7 +110,11 @@ def _from_where_it_was(work: Work) -> Sequence[Step]:
 
 def _parts_left(work: Work, step: Step) -> Sequence[Part]:
     labels = [part.table.label for part in step.parts]
-    return step.parts[labels.index(work.restore.label) :] if work.restore.label in labels else step.parts
+    return (
+        step.parts[labels.index(work.restore.label) :]
+        if work.restore.label in labels
+        else step.parts
+    )
 
 
 def _told(work: Work, part: Part, line: int, more: int) -> None:

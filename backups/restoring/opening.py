@@ -38,7 +38,9 @@ def opened(job: JobContext, restore: BackupRestore) -> Iterator[Work]:
         )
         _refuse_other(archive.manifest, restore)
         if unknown := sorted(archive.manifest.counts.keys() - {table.label for table in chosen}):
-            raise SchemaAhead(f"The archive holds rows of {unknown[0]}, which is not installed here.")
+            raise SchemaAhead(
+                f"The archive holds rows of {unknown[0]}, which is not installed here."
+            )
         refuse_unmigrated(connections[job.using])
         yield Work(job, restore, archive, chosen, steps(chosen, archive.manifest.counts.keys()))
 

@@ -52,5 +52,3 @@ def _ask(job: JobContext, restore: BackupRestore) -> None:
             # A plan may delete what code asked for as soon as the restore has ended.
             raise TargetBusy(f"A run of the tenant is running at {restore.run.target.name}.")
         write(restore, safety=asked)
-
-

@@ -29,7 +29,9 @@ def keep_paused(restore: BackupRestore) -> None:
     tenant = restore.tenant or ""
     if Pause.objects.filter(scope=SCOPE, value=tenant).in_force().exists():
         return
-    officers.pause(SCOPE, tenant, actor=ACTOR, reason=f"its rows are replaced, restore {restore.pk}")
+    officers.pause(
+        SCOPE, tenant, actor=ACTOR, reason=f"its rows are replaced, restore {restore.pk}"
+    )
     BackupRestore.objects.filter(pk=restore.pk).update(paused=True)
 
 

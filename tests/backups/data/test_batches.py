@@ -82,4 +82,3 @@ def test_a_circle_that_cannot_be_null_is_one_step(pair: Pair):
     (circle,) = [step for step in found if step.at_once]
     assert {part.table.label for part in circle.parts} == {"everything.Hen", "everything.Egg"}
     assert all(part.late == () for part in circle.parts)
-

@@ -97,9 +97,7 @@ def changed(event: Event) -> None:
     gone = Registration.objects.filter(event=event).first()
     assert gone is not None
     with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM leads_registrationanswer WHERE registration_id = %s", [gone.pk]
-        )
+        cursor.execute("DELETE FROM leads_registrationanswer WHERE registration_id = %s", [gone.pk])
     services.register(event, name="Newcomer", phone="new")
     walk_until_done()
     Event.objects.create(code="later", name="Later", tenant_id="acme")

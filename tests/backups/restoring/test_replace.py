@@ -14,8 +14,8 @@ from backups.errors import ArchiveMissing, RestoreBusy, RestoreEnded, RestoreRef
 from backups.expiry import decisions_of
 from backups.models import BackupRestore, BackupRun, BackupSchedule, BackupTarget, RestoreKey
 from backups.restores import request_restore
-from backups.restoring import load as loading
 from backups.restoring import clear, reading
+from backups.restoring import load as loading
 from backups.restoring.work import Work
 from hubqueue import officers as queue_officers
 from hubqueue.models import Job, Operation, Pause
@@ -288,9 +288,7 @@ def test_a_job_that_runs_is_asked_to_stop_and_waited_for(archived: BackupRun, ac
     assert Job.objects.get(pk=mine.id).stop_requested == "park"
     assert paused() == ["acme"]
     assert checksums("acme") == before
-    Job.objects.filter(pk=mine.id).update(
-        state="PARKED", claimed_by=None, stop_requested=None
-    )
+    Job.objects.filter(pk=mine.id).update(state="PARKED", claimed_by=None, stop_requested=None)
     assert performed(restore).state == State.SUCCEEDED
 
 
@@ -352,11 +350,15 @@ def test_the_archive_and_the_copy_stay_while_they_are_read(
         target=cellar, tenant="acme", trigger="schedule", state="SUCCEEDED", archive="newer",
         finished_at=database_now("default"), verified_at=database_now("default"),
     )  # fmt: skip
-    assert {each.archive.id for each in decisions_of(schedule) if each.expires} == {str(archived.pk)}
+    assert {each.archive.id for each in decisions_of(schedule) if each.expires} == {
+        str(archived.pk)
+    }
     restore = asked(archived)
     assert not any(each.expires for each in decisions_of(schedule))
     restores.cancel(restore, actor="boss", reason="enough")
-    assert {each.archive.id for each in decisions_of(schedule) if each.expires} == {str(archived.pk)}
+    assert {each.archive.id for each in decisions_of(schedule) if each.expires} == {
+        str(archived.pk)
+    }
     assert newer.pk
 
 
@@ -397,4 +399,3 @@ def test_a_request_that_is_rolled_back_leaves_neither_restore_nor_job(archived: 
         raise RuntimeError
     assert not BackupRestore.objects.exists()
     assert not Job.objects.filter(kind="backups.restore").exists()
-
