@@ -35,5 +35,5 @@ def begin_deleting(target_id: UUID) -> None:
 def held_by_restores(target_id: UUID) -> set[UUID]:
     """The runs of the target whose archives a running restore reads, or has made of what it replaces."""
     running = BackupRestore.objects.filter(run__target=target_id, state=BackupRestore.State.RUNNING)
-    named = running.values_list("run_id", "safety_id")
-    return {each for pair in named for each in pair if each is not None}
+    copies = running.filter(safety__isnull=False).values_list("safety_id", flat=True)
+    return {*running.values_list("run_id", flat=True), *copies}

@@ -38,7 +38,7 @@ def _break_off(restore: BackupRestore | None) -> None:
         resume(restore, why=f"the restore {restore.pk} was broken off before it changed a row")
 
 
-def _close(restore_id: UUID, state: State, **values: Any) -> BackupRestore | None:
+def _close(restore_id: UUID, state: BackupRestore.State, **values: Any) -> BackupRestore | None:
     running = BackupRestore.objects.filter(pk=restore_id, state=State.RUNNING)
     if not running.update(state=state, finished_at=Now(), **values):
         return None

@@ -56,7 +56,7 @@ class Work:
 
     def _share(self, values: dict[str, Any]) -> float:
         total = max(1, sum(self.archive.manifest.counts.values()))
-        return min(1.0, values.get("rows", self.restore.rows) / total)
+        return min(1.0, float(values.get("rows", self.restore.rows)) / total)
 
 
 def write(restore: BackupRestore, **values: Any) -> None:
