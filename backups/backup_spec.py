@@ -11,4 +11,6 @@ LEFT_OUT = {
     "backups.BackupSchedule": "It would run, and delete archives, at targets of another installation.",
     "backups.Tombstone": "Numbers of transactions of this server; an archive holds its own deletions.",
     "backups.BackupRun": "What archives there are is told by the target.",
+    "backups.BackupRestore": "It belongs to runs, and to the installation whose rows it writes.",
+    "backups.RestoreKey": "It belongs to a restore.",
 }

@@ -268,3 +268,33 @@ class NotEmpty(BackupError):
     """The database that an archive is to come back into holds rows."""
 
     code = "backups.not_empty"
+
+
+class RestoreRefused(BackupError):
+    """The archive does not fit what is here, so that nothing of it was written."""
+
+    code = "backups.restore_refused"
+
+
+class RowsMissing(RestoreRefused):
+    """Rows of the archive refer to rows that it does not hold and that are not here: users, for one."""
+
+    code = "backups.rows_missing"
+
+
+class RestoreBusy(BackupError):
+    """Another restore writes the tenant's rows."""
+
+    code = "backups.restore_busy"
+
+
+class RestoreEnded(BackupError):
+    """The restore has ended already: there is nothing to stop."""
+
+    code = "backups.restore_ended"
+
+
+class SafetyFailed(BackupError):
+    """The copy of what a restore would replace could not be made, so that nothing was replaced."""
+
+    code = "backups.safety_failed"

@@ -1,6 +1,6 @@
 """After a run that worked, what the schedule's plan does not keep any more goes."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from django.db import router, transaction
@@ -14,10 +14,11 @@ from backups.retention.plan import Plan
 from backups.retention.rule import Decision, decide, expiring
 from backups.signals import expiry_failed
 from backups.targets.open_target import OpenTarget
-from backups.whole import begin_deleting
+from backups.whole import begin_deleting, held_by_restores
 from hubqueue.querysets import Now, database_now
 
 Run = BackupRun.State
+HELD_FOR = timedelta(days=1)  # from whenever it is asked, while a restore runs
 STATES = {
     Run.RUNNING: State.RUNNING,
     Run.SUCCEEDED: State.COMPLETE,
@@ -64,12 +65,16 @@ def decisions_of(schedule: BackupSchedule, *, now: datetime | None = None) -> tu
     ``ValueError`` for a plan, and ``KeyError`` for a zone, that there cannot be.
     """
     moment = now or database_now(router.db_for_read(BackupRun))
+    held = held_by_restores(schedule.target_id)
     rows = of_scope(schedule).filter(
         Q(state__in=[Run.RUNNING, Run.SUCCEEDED]) | Q(started_at__gt=moment - UNFINISHED_FOR),
         state__in=list(STATES),
     )
     return decide(
-        [_archive(each) for each in rows],
+        [
+            _archive(each, held_until=moment + HELD_FOR if each.pk in held else None)
+            for each in rows
+        ],
         plan_of(schedule),
         scope=_scope(schedule),
         target=str(schedule.target_id),
@@ -121,8 +126,10 @@ def _worked(schedule: BackupSchedule) -> bool:
     return last is not None and last.state == Run.SUCCEEDED
 
 
-def _archive(run: BackupRun) -> Archive:
+def _archive(run: BackupRun, *, held_until: datetime | None) -> Archive:
+    """``held_until``: a restore reads it, so that it is pinned for now."""
     marked = run.expiring_at is not None
+    pins = [each for each in (run.pinned_until, held_until) if each is not None]
     return Archive(
         id=str(run.pk),
         scope=_scope(run),
@@ -132,7 +139,7 @@ def _archive(run: BackupRun) -> Archive:
         verified=run.verified_at is not None and not run.findings,
         trigger=Trigger(run.trigger),
         parent=str(run.parent_id) if run.parent_id else None,
-        pinned_until=run.pinned_until,
+        pinned_until=max(pins, default=None),
     )
 
 

@@ -2,6 +2,7 @@
 
 from backups.expire_handler import expire_archives
 from backups.freshness import tell_stale
+from backups.restore_handler import restore_rows
 from backups.run_handler import run_backup
 from backups.schedules.handler import schedules_of
 from backups.sweep_handler import sweep_target, sweep_targets
@@ -9,6 +10,7 @@ from backups.verify_handler import verify_archive
 
 __all__ = [
     "expire_archives",
+    "restore_rows",
     "run_backup",
     "schedules_of",
     "sweep_target",

@@ -75,7 +75,9 @@ def _inserted(wanted: BackupRun) -> BackupRun | None:
 
 def _enqueued(run: BackupRun) -> BackupRun:
     run.archive = str(name_of(run.content, run.tenant, run.started_at, run.mode))
-    made = run_backup.using(dedupe_key=str(run.pk), tenant=run.tenant).enqueue(run_id=run.pk)
+    # A tenant whose restore was broken off is paused; the copy before the next one must be made all the same.
+    tenant = None if run.trigger == BackupRun.Trigger.PRE_RESTORE else run.tenant
+    made = run_backup.using(dedupe_key=str(run.pk), tenant=tenant).enqueue(run_id=run.pk)
     run.job_id = made.id
     run.save(update_fields=["archive", "job_id"])
     return run

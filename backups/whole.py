@@ -5,7 +5,7 @@ from uuid import UUID
 from django.db import connections, router
 from django.db.models import QuerySet
 
-from backups.models import BackupRun, BackupTarget
+from backups.models import BackupRestore, BackupRun, BackupTarget
 
 HOLD_SQL = "SELECT 1 FROM backups_backuptarget WHERE id = %s FOR KEY SHARE"
 
@@ -57,3 +57,10 @@ def hold_archives(target_id: UUID) -> None:
 def begin_deleting(target_id: UUID) -> None:
     """Wait for all that hold the target's archives, and keep others from it until the open transaction ends."""
     BackupTarget.objects.select_for_update().get(pk=target_id)
+
+
+def held_by_restores(target_id: UUID) -> set[UUID]:
+    """The runs of the target whose archives a running restore reads, or has made of what it replaces."""
+    running = BackupRestore.objects.filter(run__target=target_id, state=BackupRestore.State.RUNNING)
+    copies = running.filter(safety__isnull=False).values_list("safety_id", flat=True)
+    return {*running.values_list("run_id", flat=True), *copies}

@@ -9,7 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 from hubqueue.errors import MoveRefused
-from hubqueue.lifecycle import operate
+from hubqueue.lifecycle import operate, restored
 from hubqueue.lifecycle import pause as pausing
 from hubqueue.lifecycle import redrive as redriving
 from hubqueue.lifecycle.database import alias
@@ -102,3 +102,11 @@ def pause(
 def resume(scope: str, value: str, *, actor: str, reason: str) -> None:
     """End a pause now."""
     pausing.resume(scope, value, actor=actor, reason=reason, using=alias())
+
+
+def set_aside_tenant(tenant: str, *, but: str, actor: str) -> bool:
+    """In the caller's transaction: park what the tenant has unfinished, because its rows are to be replaced.
+
+    Kinds that begin with ``but`` are left alone. Answers whether nothing of it runs any more; else come again.
+    """
+    return restored.set_aside_tenant(tenant, but=but, actor=actor, using=alias())

@@ -59,11 +59,13 @@ BACKUP = (
     {
         "model": "leads.LeadArm",
         "tenant": "event__tenant_id",
+        "last": True,
         "quiet": [{"sql": _ARM, "since": "0001_leads"}],
     },
     {
         "model": "leads.LeadRequest",
         "tenant": "event__tenant_id",
+        "last": True,
         "quiet": [{"sql": _REQUEST, "since": "0001_leads"}],
     },
 )

@@ -8,9 +8,10 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 
 from backups import officers
+from backups.admin.restore_verbs import INSPECT, MERGE, REPLACE
 from backups.admin.run_cells import is_whole
 from backups.errors import BackupError
-from backups.models import BackupRun
+from backups.models import BackupRun, Content
 from hubqueue.admin.ask import Verb
 from hubqueue.admin.verbs import ReasonForm
 from hubqueue.errors import MoveRefused
@@ -80,7 +81,7 @@ UNPIN = Verb(
     do=lambda row, actor, reason: officers.unpin(row, actor=actor, reason=reason),
     refusal=BackupError,
 )
-VERBS = {each.word: each for each in (CANCEL, VERIFY, PIN, UNPIN)}
+VERBS = {each.word: each for each in (CANCEL, VERIFY, PIN, UNPIN, INSPECT, MERGE, REPLACE)}
 
 
 def fitting(run: BackupRun, user: AbstractBaseUser | AnonymousUser) -> list[dict[str, Any]]:
@@ -90,8 +91,10 @@ def fitting(run: BackupRun, user: AbstractBaseUser | AnonymousUser) -> list[dict
         possible.append(CANCEL)
     if is_whole(run):
         possible += [VERIFY, PIN, *([UNPIN] if run.pinned_until else [])]
+        possible += [INSPECT] if run.content == Content.ROWS else []
+        possible += [MERGE, REPLACE] if run.tenant else []
     return [
-        {"word": each.word, "label": each.label, "danger": each is CANCEL}
+        {"word": each.word, "label": each.label, "danger": each in {CANCEL, REPLACE}}
         for each in possible
         if user.has_perm(each.permission)  # type: ignore[union-attr]
     ]

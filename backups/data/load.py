@@ -147,7 +147,7 @@ def check_references(connection: BaseDatabaseWrapper) -> None:
 
 
 def refusal(error: Exception) -> str:
-    """Without the server's message, which quotes values."""
+    """What a refusal of the server says, without its message, which quotes values."""
     cause = error.__cause__ or error
     constraint = getattr(getattr(cause, "diag", None), "constraint_name", None)
     named = f", {constraint}" if constraint else ""

@@ -41,6 +41,12 @@ class Table:
         without = self.declared.shared_without
         return mine | Q(**{f"{without}__isnull": True}) if without else mine
 
+    def own_of(self, tenant: str) -> Q | None:
+        """The condition for what belongs to this tenant and to nobody else; None for nothing."""
+        if self.declared.shared or self.declared.tenant is None:
+            return None
+        return Q(**{self.declared.tenant: tenant})
+
 
 def tables(specs: Specs) -> list[Table]:
     """The declared tables in the order in which they are written and loaded: what is referred to comes first.

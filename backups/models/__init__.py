@@ -1,9 +1,19 @@
 """What the backups app keeps in the database."""
 
 from backups.models.content import Content
+from backups.models.restores import BackupRestore, RestoreKey
 from backups.models.runs import BackupRun
 from backups.models.schedules import BackupSchedule, Notify
 from backups.models.targets import BackupTarget
 from backups.models.tombstones import Tombstone
 
-__all__ = ["BackupRun", "BackupSchedule", "BackupTarget", "Content", "Notify", "Tombstone"]
+__all__ = [
+    "BackupRestore",
+    "BackupRun",
+    "BackupSchedule",
+    "BackupTarget",
+    "Content",
+    "Notify",
+    "RestoreKey",
+    "Tombstone",
+]

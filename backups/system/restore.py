@@ -25,12 +25,16 @@ TAIL = 4096  # bytes at the end of the SQL, in which the COMMIT is: a few commen
 # pg_restore leaves an empty search path behind.
 BEFORE = "\nSET LOCAL search_path TO DEFAULT;\nSET CONSTRAINTS ALL IMMEDIATE;\n"
 
-# The runs that the dump caught at work have no job that would end them. Older schemas have no runs.
+# The runs and restores that the dump caught at work have no job that would end them. Older schemas have no runs.
 RUNS = """
 DO $$
 BEGIN
     IF to_regclass('backups_backuprun') IS NOT NULL THEN
         UPDATE backups_backuprun SET state = 'FAILED', code = 'backups.restored', finished_at = hubqueue_now()
+        WHERE state = 'RUNNING';
+    END IF;
+    IF to_regclass('backups_backuprestore') IS NOT NULL THEN
+        UPDATE backups_backuprestore SET state = 'FAILED', code = 'backups.restored', finished_at = hubqueue_now()
         WHERE state = 'RUNNING';
     END IF;
 END

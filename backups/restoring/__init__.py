@@ -1,0 +1,1 @@
+"""One tenant's rows out of an archive into a database that is in use."""

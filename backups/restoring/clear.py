@@ -1,0 +1,143 @@
+"""The tenant's rows go, what refers before what is referred to, a batch at a time."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import Q
+from django.db.models.fields.related import ForeignObjectRel
+
+from backups.data.tables import Table
+from backups.models import RestoreKey
+from backups.restoring.outside import outsiders
+from backups.restoring.reading import BATCH
+from backups.restoring.steps import Part, Step, steps
+from backups.restoring.work import Work, write
+
+LOAD = "load"
+
+
+def begin(work: Work) -> None:
+    """Note the keys of rows that are found through rows that go before them, in the caller's transaction."""
+    for table in work.chosen:
+        own = table.own_of(work.tenant)
+        if own is None or not is_found_by_others(table):
+            continue
+        found = _rows(work, table).filter(own).values_list("pk", flat=True).distinct()
+        RestoreKey.objects.bulk_create(
+            (
+                RestoreKey(restore=work.restore, label=table.label, key=str(key))
+                for key in found.iterator(chunk_size=BATCH)
+            ),
+            batch_size=BATCH,
+            ignore_conflicts=True,
+        )
+
+
+def clear(work: Work) -> None:
+    """Take away all that belongs to the tenant alone; ``cleared`` is written in the last transaction of it.
+
+    Raises ``LoadRefused``, ``StopRequested``, ``LeaseLost``.
+    """
+    # All that is declared, not only what is in the archive: that may be of an earlier version.
+    ordered = steps(work.chosen, {table.label for table in work.chosen})
+    while not work.restore.cleared:
+        for step in reversed(ordered):
+            while _left(work, step):
+                _clear_some(work, step)
+        with work.batch():
+            if not any(_left(work, step) for step in ordered):
+                write(work.restore, cleared=True, phase=LOAD, label="", line=0, rows=0)
+
+
+def is_found_by_others(table: Table) -> bool:
+    """Whether the way from a row to its tenant leads over rows that refer to it."""
+    model: Any = table.model
+    for name in (table.declared.tenant or "").split("__"):
+        if not name or name == "pk":
+            return False
+        field = model._meta.get_field(name)
+        if isinstance(field, ForeignObjectRel) or field.many_to_many:
+            return True
+        if not field.is_relation:
+            return False
+        model = field.related_model
+    return False
+
+
+def _clear_some(work: Work, step: Step) -> None:
+    """One transaction."""
+    with work.batch():
+        while _clear_batch(work, step) and step.at_once:
+            pass
+
+
+def _clear_batch(work: Work, step: Step) -> int:
+    for part in step.parts:
+        if part.late and (unlinked := _unlink(work, part)):
+            return unlinked
+    return sum(_take_away(work, part.table) for part in reversed(step.parts))
+
+
+def _unlink(work: Work, part: Part) -> int:
+    """References in a circle are forgotten first."""
+    own = part.table.own_of(work.tenant)
+    if own is None or is_found_by_others(part.table):
+        return 0
+    fields = [each.field for each in part.references if each.own_column in part.late]
+    linked = Q()
+    for field in fields:
+        linked |= Q(**{f"{field.attname}__isnull": False})
+    keys = list(
+        _rows(work, part.table).filter(own).filter(linked).values_list("pk", flat=True)[:BATCH]
+    )
+    if not keys:
+        return 0
+    forgotten: dict[str, Any] = {field.name: None for field in fields}
+    return int(_rows(work, part.table).filter(pk__in=keys).update(**forgotten))
+
+
+def _take_away(work: Work, table: Table) -> int:
+    own = table.own_of(work.tenant)
+    if own is None:
+        return 0
+    if is_found_by_others(table):
+        return _take_noted(work, table)
+    # Not distinct: a way that leads over nothing but what the row refers to finds each once.
+    keys = list(_rows(work, table).filter(own).values_list("pk", flat=True)[:BATCH])
+    return _delete(work, table, keys)
+
+
+def _take_noted(work: Work, table: Table) -> int:
+    noted = list(RestoreKey.objects.filter(restore=work.restore, label=table.label)[:BATCH])
+    read = table.model._meta.pk.to_python
+    _delete(work, table, [read(each.key) for each in noted])
+    RestoreKey.objects.filter(pk__in=[each.pk for each in noted]).delete()
+    return len(noted)
+
+
+def _delete(work: Work, table: Table, keys: Sequence[Any]) -> int:
+    if not keys:
+        return 0
+    using = work.job.using
+    going = _rows(work, table).filter(pk__in=keys)
+    for outsider in outsiders(table, work.chosen):
+        outsider.part(using, list(going.values_list(outsider.target, flat=True)))
+    going._raw_delete(using)
+    return len(keys)
+
+
+def _left(work: Work, step: Step) -> bool:
+    return any(_is_left(work, part.table) for part in step.parts)
+
+
+def _is_left(work: Work, table: Table) -> bool:
+    own = table.own_of(work.tenant)
+    if own is None:
+        return False
+    if is_found_by_others(table):
+        return RestoreKey.objects.filter(restore=work.restore, label=table.label).exists()
+    return bool(_rows(work, table).filter(own).exists())
+
+
+def _rows(work: Work, table: Table) -> Any:
+    return table.model._base_manager.using(work.job.using).order_by()

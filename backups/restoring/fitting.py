@@ -1,0 +1,154 @@
+"""Whether the rows of an archive can come into the database as it is. Nothing here writes what stays."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import ForeignKey, Q
+
+from backups.data.tables import Table
+from backups.data.text_form import SETTINGS
+from backups.errors import RestoreRefused, RowsMissing
+from backups.models import BackupRestore
+from backups.restoring.batch import check_references, types_of, write
+from backups.restoring.outside import Outsider, outsiders
+from backups.restoring.reading import Row, batches, rows
+from backups.restoring.steps import Part, Reference, parts_of
+from backups.restoring.work import Work
+
+THERE = """
+SELECT count(*) FROM unnest(%s::text[]) AS given (value)
+WHERE NOT EXISTS (SELECT FROM {table} AS row WHERE row.{column} = given.value::{type})
+"""
+
+
+def refuse_misfit(work: Work) -> None:
+    """Read all rows of the archive, and raise before one is written what would be raised later.
+
+    ``ArchiveError`` for a byte that is not what was written, ``RestoreRefused`` or ``LoadRefused`` for a misfit.
+
+    What a tenant's archive does not hold but refers to, users for one, must be here; no row of the archive may have
+    the key of a row of another tenant's; shared rows must be here, or fit in; and with REPLACE nobody else may refer to
+    rows that go. Everything is looked at in transactions of a batch each; INSPECT's can only read.
+    """
+    if work.restore.mode == BackupRestore.Mode.REPLACE:
+        _refuse_referred(work)
+    for part in parts_of(work.steps):
+        for batch in batches(rows(work.archive, part.table)):
+            work.job.checkpoint()
+            with transaction.atomic(using=work.job.using):
+                _prepare(work)
+                _refuse_missing(work, part, batch)
+                _refuse_strangers(work, part.table, batch)
+                if part.table.declared.shared and work.restore.mode != BackupRestore.Mode.INSPECT:
+                    _try(work, part.table, batch)
+                transaction.set_rollback(True, using=work.job.using)
+
+
+def _prepare(work: Work) -> None:
+    with work.connection.cursor() as cursor:
+        if work.restore.mode == BackupRestore.Mode.INSPECT:
+            cursor.execute("SET TRANSACTION READ ONLY")
+        for statement in SETTINGS:
+            cursor.execute(statement)
+
+
+def _refuse_missing(work: Work, part: Part, batch: Sequence[Row]) -> None:
+    for reference in part.references:
+        table = _table(work, reference.label)
+        if table.declared.shared or table.declared.tenant is not None:
+            continue  # a tenant's archive holds it
+        values = {row[reference.own_column] for row in batch} - {None}
+        missing = _missing(work, table, reference, sorted(filter(None, values)))
+        if missing:
+            raise RowsMissing(
+                f"Rows of {part.table.label} refer by {reference.own_column} to {missing} rows of"
+                f" {table.label} that are not here and that a tenant's archive does not hold:"
+                " make them again under the same keys, or restore the whole installation."
+            )
+
+
+def _missing(work: Work, table: Table, reference: Reference, values: list[str]) -> int:
+    if not values:
+        return 0
+    quote = work.connection.ops.quote_name
+    statement = THERE.format(
+        table=quote(table.name),
+        column=quote(reference.column),
+        type=types_of(work.connection, table)[reference.column],
+    )
+    with work.connection.cursor() as cursor:
+        cursor.execute(statement, [values])
+        return int(cursor.fetchone()[0])
+
+
+def _refuse_strangers(work: Work, table: Table, batch: Sequence[Row]) -> None:
+    """Rows that may be shared are passed over: they are left as they are."""
+    own = _own(work, table)
+    if own is None or table.declared.shared_without or len(table.model._meta.pk_fields) > 1:
+        return
+    key: Any = table.model._meta.pk_fields[0]
+    keys = [key.to_python(row[key.column]) for row in batch]
+    there = _rows(work, table).filter(pk__in=keys)
+    if there.exclude(pk__in=_rows(work, table).filter(own, pk__in=keys).values("pk")).exists():
+        raise RestoreRefused(
+            f"Rows of {table.label} in the archive have the keys of rows here that are not the tenant's:"
+            " they would be taken from another."
+        )
+
+
+def _try(work: Work, table: Table, batch: Sequence[Row]) -> None:
+    """Shared rows that are missing must fit in; the transaction is rolled back."""
+    types = types_of(work.connection, table)
+    write(work.connection, table, types, batch, if_there=BackupRestore.IfThere.SKIP)
+    check_references(work.connection, table)
+
+
+def _refuse_referred(work: Work) -> None:
+    """Rows that stay must not refer to rows that go."""
+    for table in work.chosen:
+        own = _own(work, table)
+        if own is None:
+            continue
+        going = _rows(work, table).filter(own)
+        for label, field, staying in _referring(work, table):
+            values = going.values(field.target_field.attname)
+            if staying.filter(**{f"{field.attname}__in": values}).exists():
+                raise RestoreRefused(
+                    f"Rows of {label}, which stay, refer to rows of {table.label} that would be replaced."
+                )
+        for outsider in outsiders(table, work.chosen):
+            _refuse_protected(work, outsider, going)
+
+
+def _referring(work: Work, table: Table) -> Iterator[tuple[str, Any, Any]]:
+    """Each reference to the table: the label and the field, and the rows that have it and stay."""
+    for other in work.chosen:
+        own = _own(work, other)
+        for field in other.model._meta.local_concrete_fields:
+            if isinstance(field, ForeignKey) and field.remote_field.model is table.model:
+                staying = _rows(work, other)
+                if own is not None:
+                    staying = staying.exclude(pk__in=_rows(work, other).filter(own).values("pk"))
+                yield other.label, field, staying
+
+
+def _refuse_protected(work: Work, outsider: Outsider, going: Any) -> None:
+    if outsider.goes_along or outsider.forgets:
+        return
+    if outsider.rows(work.job.using, going.values(outsider.target)).exists():
+        raise RestoreRefused(
+            f"Rows of {outsider.label}, which are not in archives, refer to rows that would be replaced."
+        )
+
+
+def _own(work: Work, table: Table) -> Q | None:
+    return None if work.restore.tenant is None else table.own_of(work.restore.tenant)
+
+
+def _rows(work: Work, table: Table) -> Any:
+    return table.model._base_manager.using(work.job.using).order_by()
+
+
+def _table(work: Work, label: str) -> Table:
+    return next(table for table in work.chosen if table.label == label)

@@ -1,0 +1,90 @@
+"""A restore from phase to phase. Every phase goes on where another attempt was."""
+
+from functools import partial
+from typing import Any
+
+from backups.errors import BackupError
+from backups.models import BackupRestore
+from backups.restoring import closing, standstill
+from backups.restoring.clear import begin, clear
+from backups.restoring.fitting import refuse_misfit
+from backups.restoring.load import load, set_numbers, set_references
+from backups.restoring.opening import opened
+from backups.restoring.safety import make_copy
+from backups.restoring.work import Work, write
+from hubqueue.api import Done, JobContext
+
+Mode, Phase = BackupRestore.Mode, BackupRestore.Phase
+
+
+def perform(job: JobContext, restore: BackupRestore) -> Done:
+    """Do what is left of a restore. Raises ``BackupError``, ``StopRequested``, ``LeaseLost``.
+
+    A passing error of the phases before the clear says that something has to end first: nothing is wrong.
+    """
+    if restore.mode == Mode.INSPECT:
+        report = _inspected(job, restore)
+        return _done(job, restore, report=report)
+    if restore.phase == Phase.CHECK:
+        _check(job, restore)
+    if restore.phase == Phase.COPY:
+        make_copy(job, restore)
+        with job.transaction():
+            write(restore, phase=Phase.PARK)
+    if restore.phase == Phase.PARK:
+        _stand_still(job, restore)
+    with opened(job, restore) as work:
+        if restore.phase == Phase.PARK:
+            refuse_misfit(work)  # once more: the copy may have taken hours
+            with work.batch():
+                begin(work)
+                write(restore, phase=Phase.CLEAR)
+        if restore.phase == Phase.CLEAR:
+            clear(work)
+        _fill(work)
+    return _done(job, restore)
+
+
+def _check(job: JobContext, restore: BackupRestore) -> None:
+    with opened(job, restore) as work:
+        refuse_misfit(work)
+    after = Phase.COPY if restore.mode == Mode.REPLACE else Phase.LOAD
+    with job.transaction():
+        write(restore, phase=after)
+
+
+def _stand_still(job: JobContext, restore: BackupRestore) -> None:
+    job.checkpoint()
+    with job.transaction():
+        standstill.keep_paused(restore)
+        at_rest = standstill.set_aside(restore)
+    if not at_rest:
+        raise standstill.StillRunning(f"Jobs of {restore.tenant} have not stopped yet.")
+
+
+def _fill(work: Work) -> None:
+    if work.restore.phase == Phase.LOAD:
+        load(work)
+        with work.batch():
+            write(work.restore, phase=Phase.LINK, label="", line=0)
+    set_references(work)
+    set_numbers(work)
+
+
+def _inspected(job: JobContext, restore: BackupRestore) -> dict[str, Any]:
+    """What the archive holds, and why its rows would not fit; nothing is written. Passing errors are raised."""
+    found: dict[str, Any] = {"refused": "", "code": "", "rows": {}}
+    try:
+        with opened(job, restore) as work:
+            found["rows"] = dict(work.archive.manifest.counts)
+            refuse_misfit(work)
+    except BackupError as met:
+        if met.passing:
+            raise
+        found |= {"refused": str(met), "code": met.code}
+    return found
+
+
+def _done(job: JobContext, restore: BackupRestore, **values: Any) -> Done:
+    record = partial(closing.succeed, restore.pk, using=job.using, **values)
+    return Done(record=record)

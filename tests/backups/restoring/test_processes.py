@@ -1,0 +1,71 @@
+"""A restore in a worker of its own that is killed while it clears and while it writes."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from signal import SIGKILL
+from typing import Any
+
+import pytest
+
+from backups.models import BackupRestore, BackupRun, BackupTarget
+from backups.restores import request_restore
+from hubqueue.models import Job
+from leads.models import Event, Registration
+from tests.backups.restoring.conftest import archive_of, checksums
+from tests.backups.runs.test_processes import goes_on
+from tests.support.wait import until
+from tests.support.workers import WorkerTree, send
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+State, Phase = BackupRestore.State, BackupRestore.Phase
+PEOPLE = 6_000
+
+
+@pytest.fixture
+def archived(acme: Event, cellar: BackupTarget) -> BackupRun:
+    Registration.objects.bulk_create(
+        Registration(event=acme, name=f"Person {number}") for number in range(PEOPLE)
+    )
+    return archive_of("acme", cellar)
+
+
+@pytest.fixture
+def worker(
+    archived: BackupRun, process_env: dict[str, str], volume: Path, settings: Any
+) -> Iterator[WorkerTree]:
+    env = {"BACKUPS_VOLUME": settings.BACKUPS_VOLUME, "BACKUPS_KEYS": settings.BACKUPS_KEYS}
+    arguments = ["--no-scheduler", "--queues", "backups"]
+    tree = WorkerTree(arguments, env=process_env | env, log=volume / "worker.log")
+    yield tree
+    tree.kill_tree()
+
+
+def test_whenever_its_worker_is_killed_the_tenant_has_the_rows_of_the_archive(
+    acme: Event, archived: BackupRun, worker: WorkerTree
+) -> None:
+    before, others = checksums("acme"), checksums("other")
+    Event.objects.filter(pk=acme.pk).update(name="Changed")
+    restore = request_restore(archived, mode="replace")
+    job = Job.objects.filter(pk=restore.job_id)
+
+    def reached(phase: str) -> bool:
+        restore.refresh_from_db()
+        some = Registration.objects.filter(event=acme).count() < PEOPLE - 1000
+        return restore.phase == phase and some and (phase == Phase.CLEAR or restore.line > 1000)
+
+    for phase in (Phase.CLEAR, Phase.LOAD):
+        until(partial(reached, phase), timeout=60, interval=0.005, message=phase)
+        fence = job.get().fence
+        for child in worker.children():
+            send(child.pid, SIGKILL)
+        until(partial(goes_on, job.get(), fence), timeout=25, message="the next attempt")
+
+    def has_ended() -> bool:
+        restore.refresh_from_db()
+        return restore.state != State.RUNNING
+
+    until(has_ended, timeout=60, message="the end of the restore")
+    assert (restore.state, restore.code) == (State.SUCCEEDED, ""), worker.said()
+    assert checksums("acme") == before
+    assert checksums("other") == others
