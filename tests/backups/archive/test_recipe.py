@@ -18,7 +18,7 @@ from tests.docs.blocks import blocks
 def test_the_recipe_of_the_document_opens_every_member(store: Directory) -> None:
     (recipe,) = [
         each
-        for each in blocks(CHECKOUT / "docs" / "backups.md", "python")
+        for each in blocks(CHECKOUT / "docs" / "backups" / "archive.md", "python")
         if "def content" in each.text
     ]
     assert "from backups" not in recipe.text
