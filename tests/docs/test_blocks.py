@@ -22,8 +22,8 @@ from tests.docs.blocks import Block, all_blocks, blocks, command, documents, ind
 from tests.docs.stage import stage
 
 PROGRAMS = {
-    "bash", "cd", "createdb", "curl", "django-admin", "export", "git", "gunicorn", "kill", "make", "pip", "psql", "python",
-    "python3", "systemctl",
+    "bash", "cd", "createdb", "curl", "django-admin", "export", "git", "gunicorn", "kill", "make", "pip", "psql",
+    "python", "python3", "systemctl",
 }  # fmt: skip
 QUICKSTART = "quickstart.md"
 
