@@ -24,11 +24,11 @@ ATTEMPTS = 3
 def expire_archives(job: JobContext, *, run_id: UUID) -> Result:
     """Expire what the plan of the run's schedule does not keep, and forget what no archive can ask for any more.
 
-    At least once.
+    At least once. Nothing is deleted at a target that is not enabled.
     A target that does not answer three times is left to the next run that works.
     """
     run = BackupRun.objects.select_related("target").filter(pk=run_id).first()
-    if run is None or not _ended_well(run):
+    if run is None or not _ended_well(run) or not run.target.enabled:
         return Done()
     try:
         with open_store(run.target) as store:

@@ -42,10 +42,10 @@ def expire_after(run: BackupRun, store: OpenTarget) -> int:
 def expire(schedule: BackupSchedule, store: OpenTarget) -> int:
     """Delete at the open target of ``schedule`` what its plan does not keep; answers how many archives went.
 
-    Only when the newest run of the schedule that ended is one that worked. Each archive is marked first, in a
-    transaction of its own, then loses its checksums, then the rest, and then its row is EXPIRED: whoever dies
-    in between is followed by the next expiry or sweep. Two at once do the same thing twice. Failures are told by
-    ``expiry_failed`` and ``deletion_failed``, by code, and not raised. Not to be called in a transaction.
+    Only when the newest run of the schedule that ended is one that worked, and it is not held in a copy. Each archive
+    is marked first, in a transaction of its own, then loses its checksums, then the rest, and then its row is EXPIRED:
+    whoever dies in between is followed by the next expiry or sweep. Two at once do the same thing twice. Failures are
+    told by ``expiry_failed`` and ``deletion_failed``, by code, and not raised. Not to be called in a transaction.
     """
     try:
         if not _mark(schedule):
@@ -111,7 +111,12 @@ def _mark(schedule: BackupSchedule) -> bool:
     with transaction.atomic(using=router.db_for_write(BackupRun), durable=True):
         begin_deleting(schedule.target_id)
         fresh = BackupSchedule.objects.filter(pk=schedule.pk).first()
-        if fresh is None or fresh.target_id != schedule.target_id or not _worked(fresh):
+        if (
+            fresh is None
+            or fresh.target_id != schedule.target_id
+            or fresh.held
+            or not _worked(fresh)
+        ):
             return False
         going = [each.id for each in expiring(decisions_of(fresh))]
         BackupRun.objects.filter(

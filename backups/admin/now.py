@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef, Subquery
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from backups.models import BackupRun, BackupTarget
+from backups.models import BackupRun, BackupSchedule, BackupTarget
 from hubqueue.admin import cells
 from hubqueue.admin.overviews import Overview, add
 from hubqueue.querysets import database_now
@@ -18,7 +18,8 @@ MOST_TARGETS = 50
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One target. ``failed``: its last run that ended. ``unsound``: one of its archives is not sound."""
+    """One target. ``failed``: its last run that ended. ``unsound``: one of its archives is not sound.
+    ``held``: it or a schedule of it waits since a restore of the whole system."""
 
     name: str
     address: str
@@ -27,6 +28,7 @@ class Line:
     failed: bool
     unsound: bool
     disabled: bool
+    held: bool
 
 
 def now() -> dict[str, Any]:
@@ -40,6 +42,7 @@ def now() -> dict[str, Any]:
             share=Subquery(runs.filter(state=Run.RUNNING).values("share")[:1]),
             last=Subquery(ended.values("state")[:1]),
             unsound=Exists(whole.exclude(findings=[])),
+            waits=Exists(BackupSchedule.objects.filter(target=OuterRef("pk"), held=True)),
         )[: MOST_TARGETS + 1]
     )
     at = database_now(BackupTarget.objects.db)
@@ -62,4 +65,5 @@ def _line(target: Any, base: str, at: Any) -> Line:
         failed=target.last == Run.FAILED,
         unsound=target.unsound,
         disabled=not target.enabled,
+        held=target.held or target.waits,
     )

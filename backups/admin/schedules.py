@@ -23,6 +23,10 @@ NEXT = 5
 UNREADABLE = (
     "Its rule or zone cannot be read any more: it owes nothing until somebody saves one that can."
 )
+HELD = (
+    "It is not enabled since this database was restored from a copy: it starts no runs and no archive expires by it."
+    " Enable it when the installation that was copied makes no archives at its target any more."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,8 @@ def _standing_of(row: BackupSchedule) -> list[SafeString | str]:
     said: list[SafeString | str] = []
     if row.unreadable:
         said.append(UNREADABLE)
+    elif row.held:
+        said.append(HELD)
     elif not row.enabled:
         said.append("It is not enabled: it starts no runs.")
     elif not row.target.enabled:

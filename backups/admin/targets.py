@@ -33,6 +33,11 @@ TEST = Verb(
     refusal=TargetError,
 )
 MOST_SCHEDULES = 20
+WRITTEN = ["name", "config", "encryption", "plain_by", "plain_at", "enabled", "held"]
+HELD = (
+    "It is not enabled since this database was restored from a copy: nothing is sent to it and nothing deleted there."
+    " Enable it when the installation that was copied uses it no more, or give it a place of its own."
+)
 NOT_ENCRYPTED = "Archives at this target are not encrypted: whoever can read it reads all of them."
 
 
@@ -75,12 +80,11 @@ class BackupTargetAdmin(BoundedAdmin[BackupTarget]):
         elif not obj.plain_by:
             obj.plain_by = request.user.get_username()
             obj.plain_at = database_now(self.get_queryset(request).db)
+        obj.held = obj.held and not obj.enabled
         if change:
             rows = self.get_queryset(request).filter(pk=obj.pk, enabled=False)
             enables = obj.enabled and rows.exists()
-            obj.save(
-                update_fields=["name", "config", "encryption", "plain_by", "plain_at", "enabled"]
-            )
+            obj.save(update_fields=WRITTEN)
             if enables:
                 target_enabled(obj)
         else:
@@ -150,7 +154,9 @@ def _standing_of(row: BackupTarget) -> list[SafeString | str]:
     if row.encryption == BackupTarget.Encryption.NONE:
         accepted = format_html("{} accepted it {}.", row.plain_by, cells.when(row.plain_at, now))
         said += [NOT_ENCRYPTED, accepted]
-    if not row.enabled:
+    if row.held:
+        said.append(HELD)
+    elif not row.enabled:
         said.append("It is not enabled: nothing is sent to it.")
     said.append("A credential is kept." if has_credential(row) else "No credential is kept.")
     if row.tested_at is None:

@@ -5,18 +5,24 @@
         {"model": "shop.Colour", "shared": True},
     )
     LEFT_OUT = {"shop.Basket": "Forgotten after an hour."}
+    QUIET = {"shop.Feed": ({"sql": "UPDATE shop_feed SET enabled = false WHERE {rows}", "since": "0001_initial"},)}
 
-An application may declare models of others that have no such file, as Django's own.
+``QUIET`` is of models that are left out: what is done to their rows in a copy of the whole database. An application
+may declare models of others that have no such file, as Django's own.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
+from types import ModuleType
+from typing import TypeVar
 
 import msgspec
 from django.apps import apps
 from django.utils.module_loading import module_has_submodule
 
 from backups.errors import BackupError
+
+T = TypeVar("T")
 
 
 class SpecRefused(BackupError):
@@ -71,29 +77,32 @@ class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Specs(msgspec.Struct, frozen=True):
-    """All that the installed applications declare: the models by label, and the reasons of what is left out."""
+    """All that the installed applications declare: the models by label, the reasons of what is left out, and what
+    becomes of the rows of those in a copy of the whole database."""
 
     declared: dict[str, Declared]
     left_out: dict[str, str]
+    quiet: dict[str, tuple[Quiet, ...]] = {}
 
 
 def discover() -> Specs:
     """The declarations of all installed applications. Raises ``SpecRefused``."""
     declared: dict[str, Declared] = {}
     left_out: dict[str, str] = {}
-    for name, given, reasons in _found():
-        for raw in given:
-            try:
-                one = msgspec.convert(raw, Declared)
-            except msgspec.ValidationError as error:
-                raise SpecRefused(f"{name}: {raw!r} is no declaration: {error}.") from None
+    quiet: dict[str, tuple[Quiet, ...]] = {}
+    for module in _modules():
+        for raw in getattr(module, "BACKUP", ()):
+            one = _read(module, raw, Declared)
             if one.model in declared:
-                raise SpecRefused(f"{name}: {one.model} is declared twice.")
+                raise SpecRefused(f"{module.__name__}: {one.model} is declared twice.")
             declared[one.model] = one
-        left_out |= reasons
+        left_out |= getattr(module, "LEFT_OUT", {})
+        quiet |= _read(module, getattr(module, "QUIET", {}), dict[str, tuple[Quiet, ...]])
     for label in declared.keys() & left_out.keys():
         raise SpecRefused(f"{label} is declared and left out; it must be one of the two.")
-    return Specs(declared, left_out)
+    for label in quiet.keys() - left_out.keys():
+        raise SpecRefused(f"{label} is not left out: what is declared has its own quiet.")
+    return Specs(declared, left_out, quiet)
 
 
 def undeclared(specs: Specs) -> list[str]:
@@ -103,8 +112,14 @@ def undeclared(specs: Specs) -> list[str]:
     return sorted(labels - specs.declared.keys() - specs.left_out.keys())
 
 
-def _found() -> Iterator[tuple[str, Iterable[object], dict[str, str]]]:
+def _modules() -> Iterator[ModuleType]:
     for app in apps.get_app_configs():
         if app.module is not None and module_has_submodule(app.module, "backup_spec"):
-            module = import_module(f"{app.name}.backup_spec")
-            yield module.__name__, getattr(module, "BACKUP", ()), getattr(module, "LEFT_OUT", {})
+            yield import_module(f"{app.name}.backup_spec")
+
+
+def _read(module: ModuleType, raw: object, into: type[T]) -> T:
+    try:
+        return msgspec.convert(raw, into)
+    except msgspec.ValidationError as error:
+        raise SpecRefused(f"{module.__name__}: {raw!r} is no declaration: {error}.") from None

@@ -31,7 +31,8 @@ class BackupSchedule(models.Model):
     read in ``zone`` (an IANA name) and anchored at ``created_at``; ``full_rule`` selects which of its occurrences
     are full, empty = every one. ``notify_on`` lists values of ``Notify``. ``next_run_at`` is the next moment owed,
     None = nothing is; ``unreadable`` says
-    that a rule cannot be read any more. ``keep_*`` and ``min_keep`` are the plan of retention. Moments are on the
+    that a rule cannot be read any more. ``keep_*`` and ``min_keep`` are the plan of retention. ``held``: it is not
+    enabled because this database is a copy of one where it was, and nobody has enabled it here. Moments are on the
     database's clock.
     """
 
@@ -44,6 +45,7 @@ class BackupSchedule(models.Model):
     full_rule = models.TextField(blank=True)
     zone = models.CharField(max_length=64, default="UTC")
     enabled = models.BooleanField(default=True)
+    held = models.BooleanField(default=False, db_default=False, editable=False)
     keep_last = models.PositiveIntegerField(default=7)
     keep_daily = models.PositiveIntegerField(default=14)
     keep_weekly = models.PositiveIntegerField(default=8)

@@ -22,7 +22,8 @@ class BackupTarget(models.Model):
     ``config`` is flat; ``backups.targets.config`` says what each kind takes. ``credential`` is sealed for
     this row and this kind; only ``backups.targets.credential`` reads it. ``plain_by`` and ``plain_at`` are
     who accepted that archives are not encrypted, and when. ``tested_code`` is ``ok`` or the code of the
-    error that the last test met; empty = never tested. Moments are on the database's clock.
+    error that the last test met; empty = never tested. ``held``: it is not enabled because this database is a copy of
+    one where it was, and nobody has enabled it here. Moments are on the database's clock.
     """
 
     class Kind(models.TextChoices):
@@ -46,6 +47,7 @@ class BackupTarget(models.Model):
     plain_by = models.CharField(max_length=150, blank=True, editable=False)
     plain_at = models.DateTimeField(null=True, editable=False)
     enabled = models.BooleanField(default=True)
+    held = models.BooleanField(default=False, db_default=False, editable=False)
     tested_at = models.DateTimeField(null=True, editable=False)
     tested_code = models.CharField(max_length=60, blank=True, editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

@@ -35,6 +35,7 @@ def keep(schedule: BackupSchedule) -> BackupSchedule:
     else:
         schedule.next_run_at = next_moment(schedule, now) if schedule.enabled else None
     schedule.unreadable = False
+    schedule.held = schedule.held and not schedule.enabled
     schedule.save(force_insert=before is None, force_update=before is not None)
     seed(schedule)
     return schedule

@@ -18,8 +18,9 @@ def quiet(specs: Specs) -> str:
 
     What came with a migration that the database lacks is left out: ``migrate`` has yet to bring it.
     """
+    declared = {each.model: each.quiet for each in specs.declared.values()} | specs.quiet
     return "".join(
-        _STATEMENT.format(app=each.model.partition(".")[0], since=one.since, sql=one.over())
-        for each in specs.declared.values()
-        for one in each.quiet
+        _STATEMENT.format(app=label.partition(".")[0], since=one.since, sql=one.over())
+        for label, quiet in declared.items()
+        for one in quiet
     )
