@@ -57,16 +57,16 @@ BACKUP = (
         "tenant": "registration__event__tenant_id",
     },
     {
-        "model": "leads.LeadArm",
-        "tenant": "event__tenant_id",
-        "last": True,
-        "quiet": [{"sql": _ARM, "since": "0001_leads"}],
-    },
-    {
         "model": "leads.LeadRequest",
         "tenant": "event__tenant_id",
-        "last": True,
+        "last": 1,
         "quiet": [{"sql": _REQUEST, "since": "0001_leads"}],
+    },
+    {
+        "model": "leads.LeadArm",
+        "tenant": "event__tenant_id",
+        "last": 2,  # its quiet adds requests
+        "quiet": [{"sql": _ARM, "since": "0001_leads"}],
     },
 )
 

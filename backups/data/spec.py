@@ -57,8 +57,9 @@ class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``stamped``: columns that triggers fill when a row is written; they are not in archives.
     ``made_by_migrate``: ``migrate`` makes rows of its own, which a load takes away first.
     ``quiet``: what a restore does to the rows it brought, in this order.
-    ``last``: its rows set work going, so that a restore into a database in use writes them when all else is there, and
-    takes them away first. Nothing may refer to them.
+    ``last``: above 0 its rows set work going, so that a restore into a database in use writes them when all else is
+    there, the greatest last, and takes them away first. Nothing may refer to them, but rows of a greater one. What
+    ``quiet`` of a model adds to another one must be written before it.
     ``incremental``: the model has change triggers, so that an archive may hold what changed since its parent only.
     ``changed_in``: the column that these triggers fill with the changing transaction (xid8, or its number as bigint).
     """
@@ -71,7 +72,7 @@ class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stamped: tuple[str, ...] = ()
     made_by_migrate: bool = False
     quiet: tuple[Quiet, ...] = ()
-    last: bool = False
+    last: int = 0
     incremental: bool = False
     changed_in: str = "backups_xid"
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from django.db import DataError, IntegrityError
 from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg import sql
 
 from backups.data.load import LoadRefused, refusal
 from backups.data.tables import Table
@@ -83,6 +84,22 @@ def link(
     with refusing(table), connection.cursor() as cursor:
         given = [[row[column] for row in rows] for column in (*key_of(table), *late)]
         cursor.execute(statement, given)
+
+
+def these(
+    connection: BaseDatabaseWrapper, table: Table, types: dict[str, str], rows: Sequence[Row]
+) -> str:
+    """The condition, as SQL without parameters, that holds for the rows of the table with the keys of these."""
+    columns = key_of(table)
+    quote = connection.ops.quote_name
+    named = ", ".join(quote(column) for column in columns)
+    values = ", ".join(f"given.{quote(column)}::{types[column]}" for column in columns)
+    with connection.cursor() as cursor:
+        texts = ", ".join(
+            f"{sql.Literal([row[column] for row in rows]).as_string(cursor.connection)}::text[]"
+            for column in columns
+        )
+    return f"({named}) IN (SELECT {values} FROM unnest({texts}) AS given ({named}))"
 
 
 def check_references(connection: BaseDatabaseWrapper, table: Table) -> None:

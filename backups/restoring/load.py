@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from backups.data.load import set_sequences
 from backups.models import BackupRestore, RestoreKey
-from backups.restoring.batch import check_references, key_of, link, types_of, write
+from backups.restore.quiet import quiet
+from backups.restoring.batch import check_references, key_of, link, these, types_of, write
 from backups.restoring.reading import Row, batches, rows
 from backups.restoring.steps import Part, Step, parts_of
 from backups.restoring.work import Work
@@ -16,7 +17,8 @@ Mode, IfThere = BackupRestore.Mode, BackupRestore.IfThere
 def load(work: Work) -> None:
     """Write all rows. Those that are shared, and there, are left as they are; and see ``BackupRestore.IfThere``.
 
-    References to rows that come later are NULL until ``set_references``. Raises ``LoadRefused``, ``ArchiveError``,
+    What is written tells nobody: its applications' ``quiet`` is done in the transaction of each batch. References to
+    rows that come later are NULL until ``set_references``. Raises ``LoadRefused``, ``ArchiveError``,
     ``TargetError``, ``StopRequested``, ``LeaseLost``.
     """
     for step in _from_where_it_was(work):
@@ -72,6 +74,8 @@ def _write(work: Work, part: Part, batch: Sequence[Row]) -> None:
     if_there = _if_there(work, part)
     types = types_of(work.connection, part.table)
     written = write(work.connection, part.table, types, batch, late=part.late, if_there=if_there)
+    if part.table.declared.quiet and written:
+        quiet(work.connection, [part.table], these(work.connection, part.table, types, written))
     if part.late and if_there == IfThere.SKIP:
         label = part.table.label
         RestoreKey.objects.bulk_create(

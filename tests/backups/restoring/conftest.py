@@ -60,7 +60,9 @@ def fill(tenant: str, boss: User, people: int = 3) -> Event:
         category="x",
         channel="mail",
         cause_id=f"of {tenant}",
+        state="sent",  # what waits is held by a restore
         created_at=database_now("default"),
+        finished_at=database_now("default"),
     )
     return event
 
