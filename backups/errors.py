@@ -8,6 +8,12 @@ class BackupError(Exception):
     passing = False
 
 
+class NameUnknown(BackupError):
+    """There is no target, schedule or database of this name."""
+
+    code = "backups.name_unknown"
+
+
 class RuleRefused(BackupError):
     """A schedule cannot have this rule."""
 
@@ -253,7 +259,7 @@ class DatabaseNotEmpty(BackupError):
 
 
 class NotWhole(BackupError):
-    """The archive is not one of the rows of the whole installation."""
+    """The archive is not what this restore takes: rows of a whole installation, or a dump of a system."""
 
     code = "backups.not_whole"
 

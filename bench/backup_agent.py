@@ -123,7 +123,7 @@ def _archive(volume: str) -> dict[str, Any]:
 def _bring_back(volume: str, name: str) -> dict[str, Any]:
     chosen = tables(discover())
     with LocalTarget(volume, PATH) as store:
-        found = checked(store, name, KeyRing((KEY,)), connection, chosen)
+        found = checked(store, name, KeyRing((KEY,)), connection, chosen, encrypted=True)
         return {"rows": restore(found, connection, chosen)[LABEL]}
 
 

@@ -11,6 +11,8 @@ from backups.archive.manifest import Manifest
 from backups.archive.names import DUMP
 from backups.archive.verify import Progress, Report
 
+PLAIN = "none: whoever can write to the target may have made it"
+
 
 def size(count: int) -> str:
     """Bytes, as people say them."""
@@ -75,7 +77,7 @@ def _facts(manifest: Manifest) -> Iterator[tuple[str, object]]:
     yield "mode", manifest.mode + (f", after {parent.name}" if parent else "")
     yield "started", manifest.started.isoformat()
     yield "snapshot", manifest.snapshot.at.isoformat()
-    yield "encryption", f"{encryption.algorithm}, key {encryption.key_id}" if encryption else "none"
+    yield "encryption", f"{encryption.algorithm}, key {encryption.key_id}" if encryption else PLAIN
     yield "media", f"{manifest.media.count}, {size(manifest.media.bytes)}"
     for member in manifest.members:
         if member.path == DUMP:

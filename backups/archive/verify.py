@@ -71,6 +71,19 @@ def verify(
     return Report(name, tuple(findings), manifest, tuple(sorted(strays - {MANIFEST, CHECKSUMS})))
 
 
+def refuse_unsound(
+    store: Store, name: str, ring: KeyRing, *, progress: Callable[[Progress], None]
+) -> None:
+    """``verify`` an archive that is to be restored. Raises ``ArchiveError`` with the first finding, ``TargetError``."""
+    report = verify(store, name, ring, progress=progress)
+    if not report.sound:
+        first = report.findings[0]
+        raise ArchiveError(
+            f"The archive {name} is not sound, {len(report.findings)} findings;"
+            f" the first: {first.code}: {first.text}"
+        )
+
+
 def _examined(
     store: Store,
     name: str,

@@ -1,1 +1,1 @@
-"""Verbs of ``manage.py backups`` that have a file of their own."""
+"""The verbs of ``manage.py backups``: a file each, and what they share, ``place`` and ``screen``."""

@@ -1,12 +1,12 @@
 """``manage.py backups plan SCHEDULE``: what the plan of a schedule keeps and what would expire. Changes nothing."""
 
-import json
 from argparse import ArgumentParser
+from collections.abc import Iterator
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.core.management.base import BaseCommand, CommandError
-
+from backups.commands.screen import Screen
+from backups.errors import NameUnknown, RuleRefused
 from backups.expiry import decisions_of
 from backups.models import BackupRun, BackupSchedule
 from backups.retention.rule import Decision
@@ -17,30 +17,32 @@ HELP = "What a schedule's plan keeps and why, and what would expire. Changes not
 
 def add(parser: ArgumentParser) -> None:
     parser.add_argument("schedule", metavar="SCHEDULE", help="its name")
-    parser.add_argument("--json", action="store_true", dest="as_json", help="for programs")
 
 
-def run(command: BaseCommand, options: dict[str, Any]) -> None:
-    """Every archive, newest first."""
+def run(screen: Screen, options: dict[str, Any]) -> None:
+    """Every archive, newest first. Raises ``NameUnknown``, ``RuleRefused``."""
     schedule = BackupSchedule.objects.filter(name=options["schedule"]).first()
     if schedule is None:
-        raise CommandError(f"There is no schedule {options['schedule']!r}.")
+        raise NameUnknown(f"There is no schedule {options['schedule']!r}.")
     try:
         decisions, zone = decisions_of(schedule), ZoneInfo(schedule.zone)
     except (KeyError, ValueError, OSError):
-        raise CommandError(
+        raise RuleRefused(
             f"The plan or the zone of {schedule.name!r} cannot be used: correct it on the page of the schedule."
         ) from None
     names = _names(decisions)
-    if options["as_json"]:
-        told = [_json(each, names[each.archive.id]) for each in decisions]
-        command.stdout.write(json.dumps(told, indent=2))
-        return
+    screen.answer(
+        [_json(each, names[each.archive.id]) for each in decisions],
+        _lines(decisions, names, zone),
+    )
+
+
+def _lines(decisions: tuple[Decision, ...], names: dict[str, str], zone: ZoneInfo) -> Iterator[str]:
     for each in decisions:
         start = f"{each.archive.start.astimezone(zone):%Y-%m-%d %H:%M}"
-        command.stdout.write(f"{start}  {names[each.archive.id]}: {_words(each)}")
+        yield f"{start}  {names[each.archive.id]}: {_words(each)}"
     going = sum(each.expires for each in decisions)
-    command.stdout.write(f"{len(decisions) - going} stay, {going} would expire.")
+    yield f"{len(decisions) - going} stay, {going} would expire."
 
 
 def _names(decisions: tuple[Decision, ...]) -> dict[str, str]:

@@ -1,63 +1,57 @@
-"""``manage.py backups restore``: an archive of the whole installation into an empty database."""
+"""``manage.py backups restore``: a whole installation from an archive, into an empty database."""
 
-import json
 from argparse import ArgumentParser
-from collections import Counter
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import CommandError
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from backups.archive import told
-from backups.archive.verify import Progress
-from backups.data.spec import discover
-from backups.data.tables import tables
-from backups.keys import KeyRing
-from backups.restore.precheck import checked
-from backups.restore.whole import restore
-from backups.targets.store import Store
+from backups.commands import place, restore_rows, restore_system
+from backups.commands.screen import Screen
+from backups.conf import conf
+from backups.errors import NameUnknown
+from backups.system.precheck import refuse_filled
 
-HELP = "Bring the whole installation back from an archive, into an empty, migrated database."
+VERB = "restore"
+HELP = (
+    "Bring a whole installation back from an archive: its rows into an empty, migrated database,"
+    " or with --system a dump into one without even tables."
+)
 
 
 def add(parser: ArgumentParser) -> None:
     parser.add_argument("archive", metavar="ARCHIVE", help="its directory, as list shows it")
     parser.add_argument(
+        "--system",
+        action="store_true",
+        help="an archive of the whole system; every unfinished job is set aside",
+    )
+    parser.add_argument(
         "--check", action="store_true", help="say whether it can be restored; write nothing"
     )
-    parser.add_argument("--database", default=DEFAULT_DB_ALIAS, help="default: default")
+    parser.add_argument(
+        "--database", default=DEFAULT_DB_ALIAS, metavar="ALIAS", help="of DATABASES: default"
+    )
+    place.add(parser)
+    place.add_unencrypted(parser)
 
 
-def run(command: BaseCommand, options: dict[str, Any], store: Store, ring: KeyRing) -> None:
-    """Raises ``BackupError``; then the database is as empty as it was."""
-    name, connection = options["archive"], connections[options["database"]]
-    chosen = tables(discover())
+def run(screen: Screen, options: dict[str, Any]) -> None:
+    """All of the archive, or nothing. Raises ``BackupError``; then the database is as empty as it was."""
+    alias, verb = options["database"], restore_system if options["system"] else restore_rows
+    if alias not in connections:
+        raise NameUnknown(f"There is no database {alias!r} in DATABASES.")
+    if options["system"]:
+        _refuse_target(options)
+    with place.opened(options) as there:
+        verb.run(screen, there, conf().keys, options)
 
-    def read(archive: str, at: Progress) -> None:
-        if command.stderr.isatty():
-            end = "\n" if at.members == at.of_members else ""
-            command.stderr.write(f"\r{told.progress_line(archive, at)}", str, ending=end)
-            command.stderr.flush()
 
-    def loaded(label: str, rows: int, of: int) -> None:
-        command.stderr.write(f"{label}: {rows} of {of}", str)
-        command.stderr.flush()
-
-    chain = checked(store, name, ring, connection, chosen, progress=read)
-    # Lines that were read; of a chain, a row counts in each archive that holds it.
-    rows = sum((Counter(each.manifest.counts) for each in chain), Counter[str]())
-    counts = {label: rows[label] for label in chain[-1].manifest.counts}
-    if not options["check"]:
-        counts = restore(chain, connection, chosen, tell=loaded)
-    facts = {
-        "archive": name,
-        "after": [each.name for each in chain[:-1]],
-        "restored": not options["check"],
-        "rows": counts,
-    }
-    if options["as_json"]:
-        command.stdout.write(json.dumps(facts, indent=2))
-        return
-    said = "can be restored" if options["check"] else "restored"
-    before = f" with {len(chain) - 1} before it" if len(chain) > 1 else ""
-    command.stdout.write(f"{said}  {name}{before}  {sum(counts.values())} rows")
+def _refuse_target(options: dict[str, Any]) -> None:
+    """An empty database has no rows of targets, not even a table that could be asked."""
+    refuse_filled(connections[options["database"]])
+    if options["target"] and options["database"] == DEFAULT_DB_ALIAS:
+        raise CommandError(
+            "The database is empty, so it holds no targets: name the archive's place with --directory.",
+            returncode=2,
+        )

@@ -1,19 +1,21 @@
 """``manage.py backups run``: ask for a run, and watch it to its end."""
 
 import getpass
-import json
 import os
 from argparse import ArgumentParser
 from time import sleep
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from backups import officers
-from backups.models import BackupRun, BackupTarget
+from backups.commands import place
+from backups.commands.screen import Screen
+from backups.models import BackupRun
 from backups.running.make import WRITERS
 from hubqueue.models import Worker
 
+VERB = "run"
 HELP = "Make an archive of this installation, or of one tenant, at a target."
 LOOK = 0.5  # seconds between two looks at the run
 QUEUE = "backups"
@@ -31,16 +33,12 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--no-wait", action="store_true", help="do not wait for its end; a worker makes it"
     )
-    parser.add_argument("--json", action="store_true", dest="as_json", help="for programs")
 
 
-def run(command: BaseCommand, options: dict[str, Any]) -> None:
+def run(screen: Screen, options: dict[str, Any]) -> None:
     """Ends with an error unless the run succeeded. Interrupted, it leaves the run to the worker."""
-    target = BackupTarget.objects.filter(name=options["target"]).first()
-    if target is None:
-        raise CommandError(f"There is no target {options['target']!r}.")
     asked = officers.start(
-        target,
+        place.named(options["target"]),
         actor=options["actor"] or _user(),
         reason=options["reason"],
         content=options["content"],
@@ -48,14 +46,13 @@ def run(command: BaseCommand, options: dict[str, Any]) -> None:
         mode=BackupRun.Mode.INCREMENTAL if options["incremental"] else BackupRun.Mode.FULL,
     )
     if not any(QUEUE in worker.queues for worker in Worker.objects.alive()):
-        command.stderr.write(
+        screen.note(
             f"No living worker serves the queue {QUEUE}: the run waits until one does"
-            f" (manage.py runworker --queues {QUEUE}).",
-            str,
+            f" (manage.py runworker --queues {QUEUE})."
         )
     if not options["no_wait"]:
-        _watch(command, asked)
-    _tell(command, asked, as_json=options["as_json"])
+        _watch(screen, asked)
+    screen.answer(_facts(asked), [f"{asked.get_state_display()}  {asked}{_because(asked)}"])
     if asked.state not in {BackupRun.State.RUNNING, BackupRun.State.SUCCEEDED}:
         raise CommandError(f"The run is {asked.get_state_display()}{_because(asked)}.")
 
@@ -67,24 +64,12 @@ def _user() -> str:
         return f"uid {os.getuid()}"
 
 
-def _watch(command: BaseCommand, asked: BackupRun) -> None:
-    """Until the run has ended; on a terminal with a line that changes."""
-    shown = command.stderr.isatty()
+def _watch(screen: Screen, asked: BackupRun) -> None:
     while asked.state == BackupRun.State.RUNNING:
         sleep(LOOK)
         asked.refresh_from_db()
-        if shown:
-            command.stderr.write(f"\r{asked}: {asked.share:4.0%}{_because(asked)}", str, ending="")
-            command.stderr.flush()
-    if shown:
-        command.stderr.write("", str)
-
-
-def _tell(command: BaseCommand, asked: BackupRun, *, as_json: bool) -> None:
-    if as_json:
-        command.stdout.write(json.dumps(_facts(asked), indent=2))
-    else:
-        command.stdout.write(f"{asked.get_state_display()}  {asked}{_because(asked)}")
+        ended = asked.state != BackupRun.State.RUNNING
+        screen.progress(f"{asked}: {asked.share:4.0%}{_because(asked)}", done=ended)
 
 
 def _facts(asked: BackupRun) -> dict[str, Any]:

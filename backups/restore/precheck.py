@@ -9,11 +9,12 @@ from django.db.migrations.executor import MigrationExecutor
 
 from backups.archive.chain import open_chain
 from backups.archive.manifest import Manifest
+from backups.archive.names import DUMP
 from backups.archive.read import Archive
 from backups.archive.schema import known
-from backups.archive.verify import Progress, verify
+from backups.archive.verify import Progress, refuse_unsound
 from backups.data.tables import Table
-from backups.errors import ArchiveError, NotEmpty, NotMigrated, NotWhole, SchemaAhead
+from backups.errors import NotEmpty, NotMigrated, NotWhole, SchemaAhead
 from backups.keys import KeyRing
 from backups.scopes import WHOLE
 from backups.targets.store import Store
@@ -27,34 +28,23 @@ def checked(
     connection: BaseDatabaseWrapper,
     chosen: Sequence[Table],
     *,
+    encrypted: bool,
     progress: Callable[[str, Progress], None] = lambda name, at: None,
 ) -> list[Archive]:
     """The archive and all that it goes on from, the full one first, each open and read to its last byte, when it may
-    be restored into this database.
+    be restored into this database. ``encrypted`` refuses one that is not, as ``open_archive`` does.
 
     Raises ``ArchiveError`` (format, key, schema, members, parents, unsound), ``NotWhole``, ``NotMigrated``,
     ``NotEmpty``, ``TargetError``.
     """
-    chain = open_chain(store, name, ring, schema=known())
+    chain = open_chain(store, name, ring, schema=known(), encrypted=encrypted)
     for archive in chain:
         _refuse_parts(archive.manifest, {table.label for table in chosen})
     refuse_unmigrated(connection)
     refuse_rows(connection, chosen)
     for archive in chain:
-        _refuse_unsound(store, archive.name, ring, progress)
+        refuse_unsound(store, archive.name, ring, progress=partial(progress, archive.name))
     return chain
-
-
-def _refuse_unsound(
-    store: Store, name: str, ring: KeyRing, progress: Callable[[str, Progress], None]
-) -> None:
-    report = verify(store, name, ring, progress=partial(progress, name))
-    if not report.sound:
-        first = report.findings[0]
-        raise ArchiveError(
-            f"The archive {name} is not sound, {len(report.findings)} findings;"
-            f" the first: {first.code}: {first.text}"
-        )
 
 
 def refuse_unmigrated(connection: BaseDatabaseWrapper) -> None:
@@ -78,6 +68,11 @@ def refuse_rows(connection: BaseDatabaseWrapper, chosen: Sequence[Table]) -> Non
 
 
 def _refuse_parts(manifest: Manifest, here: set[str]) -> None:
+    if DUMP in {each.path for each in manifest.members}:
+        raise NotWhole(
+            "Expected an archive of the rows of the whole installation, got a dump of a whole system:"
+            " restore it with --system, into a database without even tables."
+        )
     if manifest.scope != WHOLE:
         raise NotWhole(
             "Expected an archive of the rows of the whole installation,"

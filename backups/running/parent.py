@@ -20,7 +20,10 @@ def parent_at_target(attempt: Attempt, options: str) -> Manifest | None:
     if run.parent is None:
         return None
     try:
-        found = open_chain(attempt.store, run.parent.archive, conf().keys)[-1].manifest
+        chain = open_chain(
+            attempt.store, run.parent.archive, conf().keys, encrypted=attempt.key is not None
+        )
+        found = chain[-1].manifest
     except ArchiveError as broken:
         promote(attempt, broken.code)
         return None

@@ -10,12 +10,12 @@ from threading import Thread
 from typing import IO
 
 from django.db import connections
-from django.db.backends.base.base import BaseDatabaseWrapper
 
 from backups.archive.read import Archive
 from backups.data.spec import discover
-from backups.errors import DatabaseNotEmpty, ToolFailed
+from backups.errors import ToolFailed
 from backups.system.child import PIECE, Program, refuse_failed, started
+from backups.system.precheck import refuse_filled
 from backups.system.quiet import quiet
 from backups.system.tools import environment, programs, server_major
 from hubqueue.lifecycle.restored import set_aside
@@ -39,22 +39,6 @@ BEGIN
     END IF;
 END
 $$;
-"""
-
-ANYTHING = """
-SELECT EXISTS (
-    SELECT FROM (
-        SELECT oid, relnamespace AS space, 'pg_class'::regclass AS catalog FROM pg_class
-        UNION ALL SELECT oid, pronamespace, 'pg_proc'::regclass FROM pg_proc
-        UNION ALL SELECT oid, oid, 'pg_namespace'::regclass FROM pg_namespace WHERE nspname <> 'public'
-    ) AS thing
-    JOIN pg_namespace ON pg_namespace.oid = thing.space
-    WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'
-        AND NOT EXISTS (
-            SELECT FROM pg_depend
-            WHERE classid = thing.catalog AND objid = thing.oid AND deptype = 'e'
-        )
-)
 """
 
 
@@ -88,24 +72,11 @@ def restore(archive: Archive, using: str, checkpoint: Callable[[], object] = lam
         refuse_failed(into)
 
 
-def refuse_filled(connection: BaseDatabaseWrapper) -> None:
-    """Raise ``DatabaseNotEmpty`` when anything was made in this database."""
-    with connection.cursor() as cursor:
-        cursor.execute(ANYTHING)
-        filled = cursor.fetchone()[0]
-    if filled:
-        raise DatabaseNotEmpty(
-            "expected an empty database to restore into, got one with tables or functions:"
-            " make a new one, and name it in DATABASE_URL"
-        )
-
-
 def _feed(sql: Program, archive: Archive, checkpoint: Callable[[], object]) -> None:
     assert sql.stdin is not None
     try:
-        for (
-            piece
-        ) in archive.dump():  # to its end: the last piece is compared after it was handed out
+        # To its end: the last piece is compared after it was handed out.
+        for piece in archive.dump():
             checkpoint()
             _write(sql.stdin, piece)
         sql.stdin.close()
@@ -125,9 +96,8 @@ class _Between(Thread):
         self._from, self._to, self._tail = sql.stdout, into.stdin, b""
 
     def run(self) -> None:
-        with suppress(
-            OSError, ValueError
-        ):  # either program died: the other one is told by its exit code
+        # Either program died: the other one is told by its exit code.
+        with suppress(OSError, ValueError):
             while piece := self._from.read(PIECE):
                 self._tail += piece
                 _write(self._to, self._tail[:-TAIL])

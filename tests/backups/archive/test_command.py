@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from io import StringIO
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from backups.archive.told import PLAIN
 from backups.errors import ObjectMissing, TargetRefused
 from backups.keys import KeyRing, MasterKey
 from backups.models import BackupTarget
 from backups.targets.directory import ReadOnlyDirectory
+from hubqueue.querysets import database_now
 from tests.backups.archive.directory import Directory
 from tests.backups.archive.made import KEY, ROWS, write
 from tests.conftest import CHECKOUT
@@ -88,9 +91,10 @@ def test_verify_says_sound_and_shows_how_far_it_is(store: Directory, name: str) 
     where = ["--directory", str(store.root)]
     assert said("verify", *where, err=terminal) == f"sound  {name}\n"
     assert f"\r{name}: 5 of 5 members, " in terminal.getvalue()
-    silent = StringIO()
-    said("verify", name, *where, err=silent)
-    assert silent.getvalue() == ""
+    elsewhere = StringIO()
+    said("verify", name, *where, err=elsewhere)
+    (line,) = elsewhere.getvalue().splitlines()
+    assert line.startswith(f"{name}: 5 of 5 members, ")
 
 
 def test_verify_fails_with_what_is_wrong(store: Directory, name: str, settings: Any) -> None:
@@ -112,11 +116,32 @@ def test_a_target_without_archives_is_not_verified(store: Directory) -> None:
         said("verify", "--directory", str(store.root))
 
 
-def test_an_archive_that_must_be_encrypted_is_not_sound_without(store: Directory) -> None:
-    write(store, None)
-    assert said("verify", "--directory", str(store.root)).startswith("sound")
+def test_an_archive_that_is_not_encrypted_is_not_sound_unless_one_says_so(store: Directory) -> None:
+    name, where = str(write(store, None).name), ["--directory", str(store.root)]
     with pytest.raises(CommandError, match="Not sound"):
-        said("verify", "--directory", str(store.root), "--encrypted")
+        said("verify", *where)
+    assert said("verify", *where, "--unencrypted").startswith("sound")
+    assert f"encryption  {PLAIN}" in said("inspect", name, *where).splitlines()
+
+
+@pytest.mark.django_db
+def test_a_target_says_itself_whether_its_archives_are_encrypted(
+    store: Directory, settings: Any
+) -> None:
+    settings.BACKUPS_VOLUME = str(store.root.parent)
+    name = str(write(store, None).name)
+    made = partial(BackupTarget.objects.create, kind="local", config={"path": store.root.name})
+    made(name="cellar")
+    made(name="open", encryption="none", plain_by="boss", plain_at=database_now("default"))
+    with pytest.raises(CommandError, match="Not sound"):
+        said("verify", "--target", "cellar")
+    assert said("verify", "--target", "cellar", "--unencrypted").startswith("sound")
+    assert said("verify", "--target", "open").startswith("sound")
+    with pytest.raises(CommandError, match=r"backups.not_encrypted: .* say --unencrypted"):
+        said("restore", name, "--target", "cellar")
+    for options in (["--target", "open"], ["--target", "cellar", "--unencrypted"]):
+        with pytest.raises(CommandError, match="backups.schema_ahead"):
+            said("restore", name, *options)
 
 
 def test_a_directory_is_only_read_and_nothing_leads_out_of_it(store: Directory, name: str) -> None:
@@ -149,6 +174,30 @@ def test_a_target_is_asked_by_its_name(store: Directory, name: str, settings: An
     assert said("verify", name, "--target", "cellar") == f"sound  {name}\n"
     with pytest.raises(CommandError, match="There is no target 'attic'"):
         said("list", "--target", "attic")
+
+
+@pytest.mark.django_db
+def test_every_refusal_is_one_document_and_exit_code_1(store: Directory, settings: Any) -> None:
+    where = ["--directory", str(store.root)]
+    archive = "hubqueue-backup-all-20260101T000000.000000Z-full"
+    for code, arguments in (
+        ("backups.name_unknown", ["list", "--target", "attic"]),
+        ("backups.name_unknown", ["plan", "nightly"]),
+        ("backups.name_unknown", ["run", "--target", "attic"]),
+        ("backups.name_unknown", ["restore", archive, *where, "--database", "none"]),
+        ("backups.archive_missing", ["inspect", archive, *where]),
+        ("backups.archive_missing", ["restore", archive, *where]),
+        ("backups.database_not_empty", ["restore", archive, *where, "--system"]),
+        ("backups.target_unreachable", ["list", "--directory", str(store.root / "nowhere")]),
+    ):
+        with pytest.raises(CommandError, match=code) as refused:
+            said(*arguments, "--json")
+        assert refused.value.returncode == 1
+        told = json.loads(refused.value.printed)["error"]  # type: ignore[attr-defined]
+        assert (told["code"], bool(told["text"])) == (code, True)
+    settings.BACKUPS_KEYS = "nonsense"
+    with pytest.raises(CommandError, match="backups.keys_unusable"):
+        said("verify", *where)
 
 
 def test_an_archive_opens_with_its_directory_and_its_key_and_nothing_else(

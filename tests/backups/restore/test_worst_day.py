@@ -164,7 +164,7 @@ def test_what_cannot_be_restored_is_refused_before_a_row_is_written_and_a_killed
 
     process = machine.start(name)
     assert process.stderr is not None
-    while (line := process.stderr.readline()) and "auth.Group: 10000" not in line:
+    while (line := process.stderr.readline()) and "auth.Permission: " not in line:
         pass
     process.send_signal(SIGKILL)
     process.communicate(timeout=30)

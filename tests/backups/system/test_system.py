@@ -319,15 +319,22 @@ def test_a_run_of_the_system_makes_such_an_archive_and_its_copy_says_the_run_end
         call_command("backups", "inspect", run.archive, *where, stdout=out)
         assert "database" in out.getvalue()
         said = StringIO()
-        call_command(
-            "backups", "restore-system", run.archive, *where, "--database", "copy", stdout=said
-        )
+        whole = ["restore", run.archive, "--system", *where, "--database", "copy"]
+        call_command("backups", *whole, "--check", stdout=out)
+        assert "can be restored" in out.getvalue()
+        refuse_filled(copy)
+        forged = str(write(store, key=None).name)
+        with pytest.raises(CommandError, match="backups.not_encrypted"):
+            call_command("backups", "restore", forged, *whole[2:])
+        with pytest.raises(CommandError, match=r"backups.not_whole: .* restore it with --system"):
+            call_command("backups", "restore", run.archive, *where)
+        call_command("backups", *whole, stdout=said)
     assert "parked" in said.getvalue()
     copied = BackupRun.objects.using("copy").get(pk=run.pk)
     assert (copied.state, copied.code) == (BackupRun.State.FAILED, "backups.restored")
     assert Job.objects.using("copy").get(pk=run.job_id).state == "PARKED"
     with pytest.raises(CommandError, match="backups.database_not_empty"):
-        call_command("backups", "restore-system", run.archive, *where, "--database", "copy")
+        call_command("backups", *whole)
 
 
 def test_the_system_is_not_given_to_a_tenant(settings, tmp_path):
