@@ -11,7 +11,6 @@ from msgspec import Meta, Struct
 
 from backups.archive.names import (
     DUMP,
-    SCOPE,
     ArchiveName,
     Mode,
     digest_of,
@@ -26,7 +25,13 @@ FORMAT = 1
 ALGORITHM = "AES-256-GCM-STREAM-64K"
 UNSEALED = "0" * 64  # what stands in the seal's place while the seal is made
 
-Count = Annotated[int, Meta(ge=0)]
+MOST = 2**63 - 1
+PLAIN = r"\A[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]*\Z"  # nothing that a terminal obeys
+SHOWN = 200
+
+Count = Annotated[int, Meta(ge=0, le=MOST)]
+Plain = Annotated[str, Meta(pattern=PLAIN)]
+Word = Annotated[str, Meta(pattern=PLAIN, max_length=SHOWN)]
 Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Aware = Annotated[datetime, Meta(tz=True)]
 
@@ -38,8 +43,8 @@ class Part(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Product(Part, frozen=True, kw_only=True):
     """Who wrote the archive."""
 
-    name: str
-    version: str
+    name: Word
+    version: Word
 
 
 class Snapshot(Part, frozen=True, kw_only=True):
@@ -49,8 +54,8 @@ class Snapshot(Part, frozen=True, kw_only=True):
     """
 
     at: Aware
-    transactions: str
-    lineage: str = ""
+    transactions: Plain
+    lineage: Word = ""
 
 
 class Period(Part, frozen=True, kw_only=True):
@@ -64,7 +69,7 @@ class Parent(Part, frozen=True, kw_only=True):
     """The archive that an incremental one goes on from."""
 
     archive: UUID
-    name: str
+    name: Word
 
 
 class Encryption(Part, frozen=True, kw_only=True):
@@ -74,8 +79,8 @@ class Encryption(Part, frozen=True, kw_only=True):
     seal's place.
     """
 
-    algorithm: str
-    key_id: str
+    algorithm: Word
+    key_id: Word
     salt: Digest
     check: Annotated[str, Meta(pattern=r"\A[0-9a-f]{32}\Z")]
     seal: Digest = UNSEALED
@@ -107,18 +112,20 @@ class About(Part, frozen=True, kw_only=True):
     format: int = FORMAT
     archive: UUID
     product: Product
-    schema: dict[str, list[str]]
+    schema: dict[Word, list[Plain]]
     scope: str
     mode: Mode
     started: Aware
     snapshot: Snapshot
     period: Period
     parent: Parent | None = None
-    options: str = ""
+    options: Word = ""
 
     def __post_init__(self) -> None:
-        if not SCOPE.fullmatch(self.scope):
-            raise ValueError("The scope is not one.")
+        try:
+            str(self.name)
+        except OverflowError:
+            raise ValueError("Its start is none that a name can hold.") from None
         if (self.mode is Mode.INCREMENTAL) != (self.parent is not None):
             raise ValueError("An incremental archive, and no other, has a parent.")
         if (self.period.since is None) != (self.parent is None):
@@ -190,10 +197,16 @@ def parsed(raw: bytes) -> Manifest:
     try:
         manifest = msgspec.json.decode(raw, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
-        raise ManifestUnreadable(f"manifest.json cannot be read: {wrong}.") from None
+        raise ManifestUnreadable(f"manifest.json cannot be read: {_plain(wrong)}.") from None
     if manifest.encryption and manifest.encryption.algorithm != ALGORITHM:
         raise FormatUnknown("The archive is encrypted in a way that this version does not know.")
     return manifest
+
+
+def _plain(wrong: Exception) -> str:
+    """What is wrong, which may quote what somebody else wrote."""
+    said = str(wrong).rstrip(".")[:SHOWN]
+    return "".join(each if each.isprintable() else "?" for each in said)
 
 
 def unlocked(manifest: Manifest, raw: bytes, ring: KeyRing) -> ArchiveKeys | None:

@@ -5,13 +5,17 @@ from pathlib import Path
 from typing import Self
 
 from backups.errors import ObjectMissing, TargetRefused, TargetUnreachable
+from backups.targets.names import is_name
 from backups.targets.store import Store, Stored
 
 PIECE = 1024 * 1024
 
 
 class ReadOnlyDirectory(Store):
-    """The files below ``root``, by their path; symbolic links are not followed. ``put`` and ``delete`` refuse."""
+    """The files below ``root``, by their path; symbolic links are not followed. ``put`` and ``delete`` refuse.
+
+    What has no name of ours is not there.
+    """
 
     def __init__(self, root: Path) -> None:
         """Raises ``TargetUnreachable`` when there is no such directory."""
@@ -36,9 +40,8 @@ class ReadOnlyDirectory(Store):
     def list(self, prefix: str = "") -> Iterator[Stored]:
         try:
             files = [each for each in self._root.rglob("*") if self._is_file(each)]
-            found = [
-                Stored(str(each.relative_to(self._root)), each.stat().st_size) for each in files
-            ]
+            named = [(str(each.relative_to(self._root)), each) for each in files]
+            found = [Stored(name, each.stat().st_size) for name, each in named if is_name(name)]
         except OSError as failed:
             raise TargetUnreachable(f"The directory cannot be read ({failed.errno}).") from None
         yield from sorted(
@@ -61,6 +64,8 @@ class ReadOnlyDirectory(Store):
         self.close()
 
     def _file(self, name: str) -> Path:
+        if not is_name(name):
+            raise ObjectMissing("There is no object of this name.")
         path = self._root / name
         inside = path.resolve() == path and path.is_relative_to(self._root)
         if not inside or not self._is_file(path):
@@ -68,4 +73,4 @@ class ReadOnlyDirectory(Store):
         return path
 
     def _is_file(self, path: Path) -> bool:
-        return not path.is_symlink() and path.is_file() and not path.name.startswith(".")
+        return not path.is_symlink() and path.is_file()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from backups.targets.names import is_part
+from backups.targets.names import LONGEST, is_part
 from backups.targets.store import Stored
 
 
@@ -20,7 +20,8 @@ def walk(
 ) -> Iterator[Stored]:
     """All objects whose names begin with ``prefix``, by name. ``entries`` lists one directory, ``""`` = the root.
 
-    Holds one directory per level in memory. What has no name of ours is passed over and not entered.
+    Holds one directory per level in memory. What has no name of ours, one that is too long among them, is passed over
+    and not entered: a server may tell of directories without an end.
     """
     if directory is None:
         directory = prefix.rpartition("/")[0]
@@ -28,6 +29,8 @@ def walk(
     # A directory counts as its name with a slash, or `a/b` and `a-c` would come in another order than by name.
     for each in sorted(ours, key=lambda one: one.name + "/" * one.directory):
         full = f"{directory}/{each.name}" if directory else each.name
+        if len(full) > LONGEST:
+            continue
         if not each.directory:
             if full.startswith(prefix):
                 yield Stored(full, each.size)

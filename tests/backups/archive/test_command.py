@@ -147,6 +147,9 @@ def test_a_target_says_itself_whether_its_archives_are_encrypted(
 def test_a_directory_is_only_read_and_nothing_leads_out_of_it(store: Directory, name: str) -> None:
     (store.root.parent / "outside").write_text("x")
     (store.root / "link").symlink_to(store.root.parent)
+    for odd in ("red\x1b[31m\nline", ".hidden", "x" * 250):
+        (store.root / odd).mkdir()
+        (store.root / odd / "file").write_text("x")
     with ReadOnlyDirectory(store.root) as opened:
         assert [each.name for each in opened.list()] == [
             each.name for each in store.list() if "link" not in each.name
@@ -156,6 +159,8 @@ def test_a_directory_is_only_read_and_nothing_leads_out_of_it(store: Directory, 
             "link/outside",
             "nothing",
             str(store.root.parent / "outside"),
+            "nul\0",
+            "x" * 300,
         ):
             with pytest.raises(ObjectMissing):
                 list(opened.get(outside))

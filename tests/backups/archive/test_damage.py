@@ -285,6 +285,41 @@ def test_a_manifest_that_contradicts_itself_is_refused(store: Directory) -> None
         open_archive(store, name, RING)
 
 
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"scope": "a" * 101}, "A scope must be up to 100"),
+        ({"started": "0001-01-01T00:00:00+23:59"}, "Its start is none that a name can hold"),
+        ({"started": "9999-12-31T23:59:59-23:59"}, "Its start is none that a name can hold"),
+        ({"product": {"name": "\x1b]0;gone\x07", "version": "1"}}, "matching regex"),
+        ({"schema": {"leads": ["0001\nnothing is wrong"]}}, "matching regex"),
+        ({"\x1b[2Jnothing is wrong" + "!" * 500: 1}, "unknown field"),
+        ({"media": {"count": 10**30, "bytes": 0}}, "`int` <= 9223372036854775807"),
+    ],
+)
+def test_what_no_archive_says_of_itself_is_refused_in_words_that_a_terminal_can_show(
+    store: Directory, changed: dict[str, Any], words: str
+) -> None:
+    name = str(write(store, None).name)
+    rewrite(store, name, lambda told: told.update(changed))
+    with pytest.raises(ManifestUnreadable, match=words) as refused:
+        open_archive(store, name, RING)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 300
+    assert [each.code for each in verify(store, name, RING).findings] == [refused.value.code]
+
+
+def test_a_record_without_an_end_does_not_fill_the_memory(
+    store: Directory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backups.data.lines.LONGEST", 2**20)
+    name = str(write(store, None, rows={"leads.lead": [b" " * 2**24, b"\n"]}).name)
+    rest = (piece for piece in open_archive(store, name, RING).rows("leads.lead"))
+    with pytest.raises(MemberDamaged, match="longer than a row can be"):
+        list(lines(rest))
+    assert next(rest)  # was not unpacked to its end
+
+
 def test_a_count_that_was_edited_with_care_is_refused_by_the_rows(store: Directory) -> None:
     name = str(write(store, None).name)
 
