@@ -3,8 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth.base_user import AbstractBaseUser
-from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -13,16 +11,16 @@ from backups.admin import run_cells
 from backups.admin.run_verbs import fitting
 from backups.models import BackupRun
 from hubqueue.admin import cells
+from hubqueue.admin.viewer import Viewer
 
 Run = BackupRun.State
-Viewer = AbstractBaseUser | AnonymousUser
 Said = list[SafeString | str]
 
 
 def described(run: BackupRun, user: Viewer, now: datetime) -> dict[str, Any]:
     """The template's context; ``moving`` = more is to come, so the page looks again by itself."""
     moving = run.state == Run.RUNNING
-    may_see_job = run.job_id and user.has_perm("hubqueue.view_job")  # type: ignore[union-attr]
+    may_see_job = run.job_id and user.has_perm("hubqueue.view_job")
     return {
         "row": run,
         "title": str(run),

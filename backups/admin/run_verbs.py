@@ -4,8 +4,6 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 
 from django import forms
-from django.contrib.auth.base_user import AbstractBaseUser
-from django.contrib.auth.models import AnonymousUser
 
 from backups import officers
 from backups.admin.restore_verbs import INSPECT, MERGE, REPLACE
@@ -14,6 +12,7 @@ from backups.errors import BackupError
 from backups.models import BackupRun, Content
 from hubqueue.admin.ask import Verb
 from hubqueue.admin.verbs import ReasonForm
+from hubqueue.admin.viewer import Viewer
 from hubqueue.errors import MoveRefused
 from hubqueue.querysets import database_now
 
@@ -84,7 +83,7 @@ UNPIN = Verb(
 VERBS = {each.word: each for each in (CANCEL, VERIFY, PIN, UNPIN, INSPECT, MERGE, REPLACE)}
 
 
-def fitting(run: BackupRun, user: AbstractBaseUser | AnonymousUser) -> list[dict[str, Any]]:
+def fitting(run: BackupRun, user: Viewer) -> list[dict[str, Any]]:
     """The verbs that make sense for this run and that this user may do."""
     possible: list[Verb] = []
     if run.state == BackupRun.State.RUNNING:
@@ -96,5 +95,5 @@ def fitting(run: BackupRun, user: AbstractBaseUser | AnonymousUser) -> list[dict
     return [
         {"word": each.word, "label": each.label, "danger": each in {CANCEL, REPLACE}}
         for each in possible
-        if user.has_perm(each.permission)  # type: ignore[union-attr]
+        if user.has_perm(each.permission)
     ]

@@ -5,6 +5,7 @@ import select
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from signal import SIGKILL, SIGTERM
 from subprocess import DEVNULL, PIPE, Popen
 
@@ -14,7 +15,24 @@ PIECE = 256 * 1024
 LOOK_EVERY = 500  # milliseconds between two looks at whether to go on, while the program is silent
 PATIENCE = 5  # seconds that a program has to end by itself
 
-Program = Popen[bytes]
+
+class Program(Popen[bytes]):
+    """A program that runs. ``name`` is what people call it."""
+
+    def __init__(
+        self, command: Sequence[str], environment: dict[str, str], *, reads: bool, tells: bool
+    ) -> None:
+        super().__init__(
+            command,
+            stdin=PIPE if reads else DEVNULL,
+            stdout=PIPE if tells else DEVNULL,
+            stderr=DEVNULL,
+            env=environment,
+            cwd="/",
+            bufsize=0,
+            start_new_session=True,
+        )
+        self.name = Path(command[0]).name
 
 
 @contextmanager
@@ -22,16 +40,7 @@ def started(
     command: Sequence[str], environment: dict[str, str], *, reads: bool = False, tells: bool = False
 ) -> Iterator[Program]:
     """Run a program; its errors are not read, because they quote rows. It is dead when the block ends."""
-    program = Popen(
-        command,
-        stdin=PIPE if reads else DEVNULL,
-        stdout=PIPE if tells else DEVNULL,
-        stderr=DEVNULL,
-        env=environment,
-        cwd="/",
-        bufsize=0,
-        start_new_session=True,
-    )
+    program = Program(command, environment, reads=reads, tells=tells)
     try:
         yield program
     finally:
@@ -61,8 +70,7 @@ def refuse_failed(program: Program) -> None:
     """Wait for the end. Raises ``ToolFailed`` unless it was a good one."""
     code = program.wait()
     if code != 0:
-        name = os.path.basename(str(program.args[0]))  # type: ignore[index]
-        raise ToolFailed(f"{name} ended with {code}, expected 0: nothing of it was kept")
+        raise ToolFailed(f"{program.name} ended with {code}, expected 0: nothing of it was kept")
 
 
 def _end(program: Program) -> None:

@@ -4,11 +4,9 @@ import json
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.base_user import AbstractBaseUser
-from django.contrib.auth.models import AnonymousUser
-
 from hubqueue.admin import cells
 from hubqueue.admin.verbs import fitting
+from hubqueue.admin.viewer import Viewer
 from hubqueue.lifecycle.database import alias
 from hubqueue.models import Failure, Job, Operation, Worker
 from hubqueue.querysets import database_now
@@ -19,9 +17,7 @@ MOST_CHARACTERS = 20_000
 MOST_ENTRIES = 50
 
 
-def described(
-    job: Job, user: AbstractBaseUser | AnonymousUser, may_see_payload: bool
-) -> dict[str, Any]:
+def described(job: Job, user: Viewer, may_see_payload: bool) -> dict[str, Any]:
     """The context of the page. ``payload`` and ``result`` are in it only when the user may see them."""
     using = alias()
     now = database_now(using)

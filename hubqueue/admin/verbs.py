@@ -7,11 +7,10 @@ from datetime import timedelta
 from uuid import UUID
 
 from django import forms
-from django.contrib.auth.base_user import AbstractBaseUser
-from django.contrib.auth.models import AnonymousUser
 from django.core.validators import ProhibitNullCharactersValidator
 
 from hubqueue import officers
+from hubqueue.admin.viewer import Viewer
 from hubqueue.lifecycle.redrive import Answer
 from hubqueue.models import Job
 from hubqueue.states import Move, State, allowed
@@ -86,13 +85,13 @@ class ReasonForm(forms.Form):
     )
 
 
-def fitting(job: Job, user: AbstractBaseUser | AnonymousUser) -> list[Verb]:
+def fitting(job: Job, user: Viewer) -> list[Verb]:
     """The verbs that this job's state allows and this user may do."""
     state = State(job.state)
     return [
         verb
         for verb in VERBS.values()
-        if allowed(state, verb.move) and user.has_perm(verb.permission)  # type: ignore[union-attr]
+        if allowed(state, verb.move) and user.has_perm(verb.permission)
     ]
 
 

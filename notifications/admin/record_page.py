@@ -4,20 +4,17 @@ from datetime import datetime
 from typing import Any
 
 from django.apps import apps
-from django.contrib.auth.base_user import AbstractBaseUser
-from django.contrib.auth.models import AnonymousUser
 from django.db.models import Model
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 
 from hubqueue.admin import cells
+from hubqueue.admin.viewer import Viewer
 from hubqueue.models import Job
 from notifications.admin.standing import kind_of, pill, sentences
 from notifications.decision import address_of
 from notifications.deliver_handler import deliver
 from notifications.models import Notification
-
-Viewer = AbstractBaseUser | AnonymousUser
 
 
 def described(row: Notification, user: Viewer, now: datetime) -> dict[str, Any]:
@@ -40,7 +37,7 @@ def standing_job(row: Notification) -> Job | None:
 
 
 def may(user: Viewer, permission: str) -> bool:
-    return bool(user.has_perm(permission))  # type: ignore[union-attr]
+    return user.has_perm(permission)
 
 
 def view_permission(model: type[Model]) -> str:

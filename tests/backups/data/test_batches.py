@@ -12,7 +12,7 @@ from backups.restoring.batch import check_references, link, types_of, write
 from backups.restoring.reading import rows
 from backups.restoring.steps import steps
 from tests.backups.data.databases import Pair
-from tests.backups.data.test_rows import by_column, fill
+from tests.backups.data.values import by_column, fill
 
 pytestmark = pytest.mark.slow
 
