@@ -31,6 +31,7 @@ MEANINGS = {
     "backups.read_back_failed": "It was not sound when it was read back.",
     "backups.load_refused": "Its rows do not fit into the database.",
     "backups.restore_refused": "It does not fit what is here: Look into it says why.",
+    "backups.rights_missing": "The account of the database may not read every row that belongs into it.",
     "backups.rows_missing": "Rows that it refers to, and does not hold, are not here: Look into it says which.",
     "backups.safety_failed": "The copy of what is there could not be made; nothing was replaced.",
     "backups.safety_running": "A copy of what is there is made first.",

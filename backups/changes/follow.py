@@ -9,9 +9,11 @@ from backups.changes.track import COLUMN, is_current, track, untrack
 from backups.data.spec import discover
 from backups.data.tables import Table, tables
 
+# Of a plain table: see `track.TRACKED`.
 ARE_THERE = """
-SELECT count(*) FROM pg_attribute
+SELECT count(*) FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
 WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped AND attname = ANY (%s)
+    AND relkind = 'r' AND NOT relhassubclass
 """
 TRACKED_NOW = """
 SELECT DISTINCT relname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid

@@ -1,5 +1,6 @@
 """The change triggers of a table: made, recognised and taken away. Nothing here commits."""
 
+from hashlib import sha256
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -7,6 +8,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from backups.data.tables import Table
 
 COLUMN = "backups_xid"
+LONGEST_NAME = 63  # bytes that PostgreSQL takes of one
 TRIGGERS = ("backups_deleted", "backups_renamed", "backups_truncated")
 
 # Of constant text, so that the table is not rewritten: rows that were there count as changed by this transaction.
@@ -20,11 +22,11 @@ CREATE TRIGGER backups_changed BEFORE INSERT OR UPDATE ON {table}
 ALTER TABLE {table} ENABLE ALWAYS TRIGGER backups_changed;
 """
 
-# The text of a key must not depend on the session that deletes.
+# The text of a key must not depend on the session that deletes, nor whether it finds the table of tombstones.
 FUNCTION = """
 CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql
 SET DateStyle = 'ISO, YMD' SET IntervalStyle = 'postgres' SET TimeZone = 'UTC'
-SET extra_float_digits = 3 SET bytea_output = 'hex' AS $${body}$$;
+SET extra_float_digits = 3 SET bytea_output = 'hex' SET search_path FROM CURRENT AS $${body}$$;
 """
 DELETED = """
 BEGIN
@@ -66,9 +68,11 @@ ALTER TABLE {table} DROP COLUMN IF EXISTS backups_xid;
 DELETE FROM backups_tombstone WHERE "table" = {literal};
 """
 
-# A column of the table, and every trigger at work.
+# A plain table, a column of it, and every trigger at work. Rows of a partition go without a word of their table's.
 TRACKED = """
 SELECT count(*) = 3 AND EXISTS (
+    SELECT FROM pg_class WHERE oid = %(table)s::regclass AND relkind = 'r' AND NOT relhassubclass)
+    AND EXISTS (
     SELECT FROM pg_attribute WHERE attrelid = %(table)s::regclass AND attname = %(column)s AND NOT attisdropped)
     AND (%(column)s <> 'backups_xid' OR EXISTS (
         SELECT FROM pg_trigger WHERE tgrelid = %(table)s::regclass AND tgname = 'backups_changed'
@@ -145,9 +149,15 @@ def _named(connection: BaseDatabaseWrapper, name: str) -> dict[str, str]:
     return {
         "table": quote(name),
         "literal": _literal(name),
-        "deleted": quote(f"backups_deleted_{name}"[:63]),
-        "renamed": quote(f"backups_renamed_{name}"[:63]),
+        "deleted": quote(_function("backups_deleted_", name)),
+        "renamed": quote(_function("backups_renamed_", name)),
     }
+
+
+def _function(prefix: str, name: str) -> str:
+    """Its own for each table, however long their names are."""
+    whole = f"{prefix}{name}".encode()
+    return whole.decode() if len(whole) <= LONGEST_NAME else prefix + sha256(whole).hexdigest()[:32]
 
 
 def _names(connection: BaseDatabaseWrapper, table: Table) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from django.db import OperationalError
+from django.db import Error
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -32,7 +32,16 @@ SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()),
     to_regclass('backups_tombstone')::oid)
 """
 HAS_TRANSACTION_TIMEOUT = 170_000
-LOCK_NOT_AVAILABLE = "55P03"
+HIDDEN = """
+SELECT name FROM unnest(%s::text[]) AS every (name)
+WHERE NOT has_table_privilege(name, 'SELECT') OR row_security_active(name) ORDER BY name
+"""
+
+
+class RightsMissing(BackupError):
+    """The account of the database may not read a table, or not every row of it."""
+
+    code = "backups.rights_missing"
 
 
 class TablesLocked(BackupError):
@@ -73,13 +82,16 @@ def snapshot(
 
     The tables are locked against changes of the tables themselves, not of rows: TRUNCATE and ALTER TABLE, which no
     snapshot shields from, wait until the end; ones at work are waited for, ``lock_seconds`` each, then
-    ``TablesLocked`` is raised.
+    ``TablesLocked`` is raised. Raises ``RightsMissing`` when there are rows that could not be read.
     """
     with dedicated_connection(using) as connection:
         _begin(connection)
         # Before anything that reads: the snapshot is taken then, and must see the tables as they stay.
-        _lock(connection, tables, lock_seconds)
-        yield _look(connection)
+        names = [connection.ops.quote_name(table.name) for table in tables]
+        _lock(connection, names, lock_seconds)
+        taken = _look(connection)
+        _refuse_hidden(connection, names)
+        yield taken
 
 
 def _begin(connection: BaseDatabaseWrapper) -> None:
@@ -92,21 +104,36 @@ def _begin(connection: BaseDatabaseWrapper) -> None:
             cursor.execute(TRANSACTION_UNLIMITED)
 
 
-def _lock(connection: BaseDatabaseWrapper, tables: Sequence[Named], seconds: float) -> None:
-    names = ", ".join(connection.ops.quote_name(table.name) for table in tables)
+def _lock(connection: BaseDatabaseWrapper, names: Sequence[str], seconds: float) -> None:
     if not names:
         return
     with connection.cursor() as cursor:
         cursor.execute(f"SET LOCAL lock_timeout = {max(1, round(seconds * 1000))}")
         try:
-            cursor.execute(f"LOCK TABLE {names} IN ACCESS SHARE MODE")
-        except OperationalError as error:
-            if getattr(error.__cause__, "sqlstate", None) != LOCK_NOT_AVAILABLE:
-                raise
-            raise TablesLocked(
-                f"The tables are being changed by somebody else; after {seconds:g} s they were"
-                " still locked. Try again when that has ended."
-            ) from None
+            cursor.execute(f"LOCK TABLE {', '.join(names)} IN ACCESS SHARE MODE")
+        except Error as error:
+            match getattr(error.__cause__, "sqlstate", None):
+                case "55P03":  # lock_not_available
+                    raise TablesLocked(
+                        f"The tables are being changed by somebody else; after {seconds:g} s they were"
+                        " still locked. Try again when that has ended."
+                    ) from None
+                case "42501":  # insufficient_privilege
+                    cursor.execute("ROLLBACK")
+                    _refuse_hidden(connection, names)
+            raise
+
+
+def _refuse_hidden(connection: BaseDatabaseWrapper, names: Sequence[str]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(HIDDEN, [list(names)])
+        found = [name for (name,) in cursor.fetchall()]
+    if found:
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        raise RightsMissing(
+            f"The account of the database may not read all of {found[0]}{more}: grant it SELECT, and BYPASSRLS"
+            " where a table has policies."
+        ) from None
 
 
 def _look(connection: BaseDatabaseWrapper) -> Snapshot:

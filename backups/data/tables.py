@@ -90,6 +90,11 @@ def _tables_of(declared: Declared) -> list[Table]:
         model = apps.get_model(declared.model)
     except (LookupError, ValueError):
         raise SpecRefused(f"{declared.model} is declared, but no installed model.") from None
+    if model._meta.label != declared.model:
+        raise SpecRefused(f"{declared.model} is declared; its name is {model._meta.label}.")
+    if model._meta.proxy:
+        of = model._meta.concrete_model._meta.label
+        raise SpecRefused(f"{declared.model} is a proxy and has no rows: declare {of}.")
     return [_table(model, declared), *_many_to_many(model, declared)]
 
 
@@ -133,6 +138,10 @@ def _refuse_what_does_not_fit(table: Table, found: dict[str, Table]) -> None:
     keys = {field.column for field in model._meta.pk_fields}
     if declared.incremental and keys & declared.redact.keys():
         raise SpecRefused(f"{table.label} is incremental, so its key cannot be redacted.")
+    if declared.incremental and '"' in table.name:
+        raise SpecRefused(
+            f"{table.label} is incremental, so its table must be in the usual schema."
+        )
     for column in declared.stamped:
         if column not in {field.column for field in model._meta.local_concrete_fields}:
             raise SpecRefused(f"{table.label} has no column {column} that could be stamped.")

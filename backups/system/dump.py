@@ -11,6 +11,16 @@ from backups.system.child import output, started
 from backups.system.tools import environment, programs, server_major
 
 LOCK_SECONDS = 60
+# Of every schema, as pg_dump takes them; partitions are locked with their table.
+TABLES = """
+SELECT '"' || replace(nspname, '"', '""') || '"."' || replace(relname, '"', '""') || '"'
+FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+WHERE relkind IN ('r', 'p') AND NOT relispartition AND nspname !~ '^pg_' AND nspname <> 'information_schema'
+    AND NOT EXISTS (
+        SELECT FROM pg_depend
+        WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e')
+ORDER BY pg_class.oid
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +45,14 @@ def dumped(using: str, checkpoint: Callable[[], object]) -> Iterator[Dump]:
     """Dump the database ``using``. The program is dead, and its snapshot gone, when the block ends.
 
     ``checkpoint`` is called all the while, also when the program is silent; what it raises ends the dump. Raises
-    ``ToolMissing`` before anything else, ``TablesLocked``.
+    ``ToolMissing`` before anything else, ``TablesLocked``, ``RightsMissing``.
     """
     standing = connections[using]
     found = programs(server_major(standing), "pg_dump")
     # What is rewritten (ALTER TABLE) after the snapshot would look empty in it.
-    names = [_Locked(name) for name in standing.introspection.table_names()]
+    with standing.cursor() as cursor:
+        cursor.execute(TABLES)
+        names = [_Locked(name) for (name,) in cursor.fetchall()]
     with snapshot(names, using, lock_seconds=LOCK_SECONDS) as taken:
         exported, size = _exported(taken)
         command = [

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from backups.changes import follow as module
 from backups.changes.follow import follow
 from backups.changes.since import changed_rows, gone
-from backups.changes.track import is_current, untrack
+from backups.changes.track import is_current, is_tracked, untrack
 from backups.data.snapshot import snapshot
 from backups.data.spec import Specs, discover
 from backups.data.tables import Table, tables
@@ -120,6 +120,49 @@ def test_a_change_by_whoever_replicates_is_not_hidden() -> None:
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute("DELETE FROM leads_registration WHERE id = %s", [registration.pk])
     assert str(registration.pk).encode() in (lines_since(before)["leads.Registration"][1] or b"")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_deletions_are_remembered_by_a_session_that_finds_no_table_by_itself() -> None:
+    """As one of pg_restore is, or of logical replication."""
+    registration = make_registration(make_event())
+    before = seen()
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL search_path = ''")
+        cursor.execute("DELETE FROM public.leads_registration WHERE id = %s", [registration.pk])
+        cursor.execute("TRUNCATE public.leads_lead CASCADE")
+    told = lines_since(before)
+    assert str(registration.pk).encode() in (told["leads.Registration"][1] or b"")
+    assert told["leads.Lead"][1] is None
+
+
+@pytest.mark.django_db
+def test_tables_whose_long_names_begin_alike_have_triggers_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, another = declared()[:2]
+    for number, table in enumerate((one, another)):
+        untrack(connection, table.name)
+        name = "n" * 60 + str(number)
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER TABLE {table.name} RENAME TO {name}")
+        monkeypatch.setattr(table.model._meta, "db_table", name)
+    follow("default")
+    assert is_current(connection, one)
+    untrack(connection, one.name)
+    assert is_current(connection, another)
+
+
+@pytest.mark.django_db
+def test_a_table_in_pieces_is_whole_each_time() -> None:
+    """Rows that go with a partition, or are written to one, go without a word of their table's triggers."""
+    table = declared()[0]
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE piece () INHERITS ({table.name})")
+    assert not is_tracked(connection, table)
+    before = Tombstone.objects.count()
+    follow("default")
+    assert Tombstone.objects.count() == before
 
 
 @pytest.fixture

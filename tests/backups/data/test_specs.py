@@ -11,6 +11,7 @@ from django.apps import apps
 from backups.data import spec
 from backups.data.spec import Declared, SpecRefused, Specs, discover, undeclared
 from backups.data.tables import Table, circles, tables
+from leads.models import EventType
 
 
 def test_every_model_is_declared_or_left_out_with_a_reason() -> None:
@@ -64,11 +65,25 @@ def test_circles_stand_together() -> None:
         (Declared(model="leads.EventType", tenant="nobody__id"), "nobody__id leads to no tenant"),
         (Declared(model="leads.EventType", tenant="name", shared=True), "must be one of the two"),
         (Declared(model="leads.EventType", shared_without="name"), "needs a tenant"),
+        (Declared(model="leads.eventtype"), "its name is leads.EventType"),
         (Declared(model="leads.Answer"), "refers to leads.Question, which is not in archives"),
     ],
 )
 def test_a_declaration_that_does_not_fit_is_refused(declared: Declared, why: str) -> None:
     with pytest.raises(SpecRefused, match=why):
+        tables(Specs({declared.model: declared}, {}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("proxy", True, "is a proxy and has no rows: declare leads.EventType"),
+        ("db_table", '"elsewhere"."types"', "its table must be in the usual schema"),
+    ],
+)
+def test_a_model_that_cannot_be_followed_is_refused(name: str, value: object, why: str) -> None:
+    declared = Declared(model="leads.EventType", incremental=True)
+    with patch.object(EventType._meta, name, value), pytest.raises(SpecRefused, match=why):
         tables(Specs({declared.model: declared}, {}))
 
 
