@@ -21,15 +21,15 @@ FULL_LOOK_WITHIN = 10.0
 class Lane:
     """A queue as one worker serves it: how many of its jobs may run here (0 = any), whose turn it is.
 
-    ``turns`` says per priority which tenant was served last. ``floors`` says per priority where the oldest
-    due job was at the last claim: the next one looks no further back, except now and then (``full_look_at``,
-    on the process's clock), for jobs that were dated back.
+    ``turns`` says per priority which tenant was served last. ``floors`` says per priority where the oldest due job
+    was at the last claim, its moment and its id: the next one looks no further back, except now and then
+    (``full_look_at``, on the process's clock), for jobs that were dated back.
     """
 
     queue: str
     cap: int
     turns: dict[str, str] = field(default_factory=dict)
-    floors: dict[str, str] = field(default_factory=dict)
+    floors: dict[str, list[str]] = field(default_factory=dict)
     full_look_at: float = 0.0
 
 

@@ -18,11 +18,8 @@ DROP FUNCTION IF EXISTS hubqueue_settle;
 DROP FUNCTION IF EXISTS hubqueue_progress;
 DROP FUNCTION IF EXISTS hubqueue_hold;
 DROP FUNCTION IF EXISTS hubqueue_holds;
-DROP FUNCTION IF EXISTS hubqueue_claim;
 DROP FUNCTION IF EXISTS hubqueue_enqueue;
 DROP FUNCTION IF EXISTS hubqueue_claimed;
-DROP FUNCTION IF EXISTS hubqueue_next_level;
-DROP FUNCTION IF EXISTS hubqueue_turns;
 DROP FUNCTION IF EXISTS hubqueue_fence;
 DROP FUNCTION IF EXISTS hubqueue_now;
 """

@@ -14,9 +14,11 @@ from hubqueue.lifecycle import claim as claims
 from hubqueue.lifecycle.claim import Lane, claim, claim_suspect
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.lifecycle.run import run
+from hubqueue.lifecycle.settle import hand_back, settle
 from hubqueue.models import Job
 from hubqueue.states import State
 from hubqueue.testing import move_clock
+from tests.support.handlers import scripted
 from tests.support.rows import KIND, attempt_of, claim_all, image, make_job, now
 
 pytestmark = pytest.mark.django_db
@@ -191,6 +193,18 @@ def test_a_job_dated_back_behind_the_floor_is_found_by_the_next_full_look() -> N
     lane.full_look_at = 0.0
     assert take(lane, 5)[0].id == dated_back.id
     assert 0.0 < lane.full_look_at < float("inf")
+
+
+def test_a_job_handed_back_among_those_of_its_call_is_found_by_the_next_full_look() -> None:
+    scripted.enqueue_many([scripted.item() for _ in range(20)])  # all due at one moment
+    lane = Lane("default", 5)
+    first, *_ = take(lane, 5)
+    take(lane, 5)
+    settle(first, hand_back(), using="default")
+    lane.full_look_at = float("inf")
+    assert first.id not in {each.id for each in take(lane, 5)}
+    lane.full_look_at = 0.0
+    assert take(lane, 5)[0].id == first.id
 
 
 def test_a_claim_that_a_frozen_network_held_up_does_not_put_the_next_full_look_off_for_minutes(

@@ -20,12 +20,17 @@ EVERY = sorted(KINDS)
 QUEUES = ["default", "mail"]
 
 
+def place(row: Row) -> tuple[datetime, UUID]:
+    """Where a row stands among those of its priority, oldest first."""
+    return row.run_at, row.id
+
+
 @dataclass(slots=True)
 class Seat:
     """A lane that a worker keeps, and where its last looks found the oldest due job of each priority."""
 
     lane: Lane
-    floors: dict[int, datetime] = field(default_factory=dict)
+    floors: dict[int, tuple[datetime, UUID]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,7 @@ class Claiming:
             if mine:  # a look that gives nothing leaves the floors where they are
                 seat.floors = {} if self.what.full else seat.floors
                 for level in {row.priority for row in must}:
-                    seat.floors[level] = min(row.run_at for row in must if row.priority == level)
+                    seat.floors[level] = min(place(row) for row in must if row.priority == level)
         assert not left, "a job of a lane that was not asked for"
         for each in answer:
             if self.what.lost:
@@ -118,7 +123,7 @@ class Claiming:
 
     def _is_looked_at(self, seat: Seat, row: Row) -> bool:
         """What is dated back behind a floor is left to the next look without floors."""
-        return self.what.full or row.run_at >= seat.floors.get(row.priority, row.run_at)
+        return self.what.full or place(row) >= seat.floors.get(row.priority, place(row))
 
     def _crowded(
         self, book: Book, queue: str, may: list[tuple[Row, bool | None]], now: Span
