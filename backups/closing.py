@@ -24,6 +24,7 @@ def succeed(run_id: UUID, manifest: Manifest) -> None:
         share=1,
         rows=sum(manifest.counts.values()),
         media=manifest.media.count,
+        media_missing=manifest.media.missing,
         bytes=sum(member.bytes for member in manifest.members),
         snapshot_at=manifest.snapshot.at,
         transactions=manifest.snapshot.transactions,

@@ -148,6 +148,31 @@ class ContentDiffers(ArchiveError):
     code = "backups.content_differs"
 
 
+class FileMissing(BackupError):
+    """A file that a row names is not in its storage."""
+
+    code = "backups.file_missing"
+
+
+class FileUnreadable(BackupError):
+    """A storage of files fails: it does not answer, or does not let us read."""
+
+    code = "backups.file_unreadable"
+    passing = True
+
+
+class FileThere(BackupError):
+    """A file is there already, under the name of one of the archive and with another content."""
+
+    code = "backups.file_there"
+
+
+class NameOutside(ArchiveError):
+    """An archive gives a file a name that leads out of its storage."""
+
+    code = "backups.name_outside"
+
+
 class KeysUnusable(BackupError):
     """The setting BACKUPS_KEYS cannot be read, or is empty where a key is needed."""
 

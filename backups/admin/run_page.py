@@ -74,6 +74,11 @@ def _archive(run: BackupRun, now: datetime) -> Said:
         said.append(
             format_html("Its archive was found sound {}.", cells.when(run.verified_at, now))
         )
+    if run.media_missing:
+        said.append(
+            f"Of {run.media_missing:,} names of files in its rows no file was there to be taken, or it was another each"
+            " time it was read; the rest is in it. manage.py backups files tells which."
+        )
     if run.pinned_until is not None and run.pinned_until > now:
         said.append(f"Pinned: no plan deletes it before {run.pinned_until:%Y-%m-%d %H:%M} UTC.")
     return said

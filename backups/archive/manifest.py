@@ -14,9 +14,11 @@ from backups.archive.names import (
     ArchiveName,
     Mode,
     digest_of,
+    files_path,
     gone_label_of,
     holds_lines,
     label_of,
+    lists_files,
 )
 from backups.errors import FormatUnknown, KeyWrong, ManifestAltered, ManifestUnreadable
 from backups.keys import ArchiveKeys, KeyRing
@@ -87,14 +89,18 @@ class Encryption(Part, frozen=True, kw_only=True):
 
 
 class Media(Part, frozen=True, kw_only=True):
-    """How many contents are in the archive, and their bytes before encryption."""
+    """How many contents are in the archive, and their bytes before encryption.
+
+    ``missing``: how many files rows name whose content was not there to be taken.
+    """
 
     count: Count
     bytes: Count
+    missing: Count = 0
 
 
 class Member(Part, frozen=True, kw_only=True):
-    """A member as it is stored. ``records`` are the lines of ``data/``, and ``None`` for all else."""
+    """A member as it is stored. ``records`` are the lines in it, and ``None`` for what has none."""
 
     path: str
     bytes: Count
@@ -155,16 +161,29 @@ class Manifest(About, frozen=True, kw_only=True):
         rows = {label: each.records for each in self.members if (label := label_of(each.path))}
         media = sum(1 for path in paths if digest_of(path))
         gone = {label for path in paths if (label := gone_label_of(path))}
+        files = [path for path in paths if lists_files(path)]
+        if any(files_path(number) not in paths for number in range(1, len(files) + 1)):
+            raise ValueError("A list of files is missing.")
         if gone and (self.mode is not Mode.INCREMENTAL or not gone <= rows.keys()):
             raise ValueError(
                 "Deletions are in an incremental archive, beside the rows of their model."
             )
-        if len(rows) + len(gone) + media + (DUMP in paths) != len(self.members):
+        if len(rows) + len(gone) + len(files) + media + (DUMP in paths) != len(self.members):
             raise ValueError("A member has a path that no member has.")
         if any((each.records is None) == holds_lines(each.path) for each in self.members):
             raise ValueError("Lines, and nothing else, are counted.")
         if rows != self.counts or media != self.media.count:
             raise ValueError("The totals are not those of the members.")
+
+    @property
+    def contents(self) -> frozenset[str]:
+        """The digests of the contents in it."""
+        return frozenset(filter(None, (digest_of(each.path) for each in self.members)))
+
+    @property
+    def files(self) -> int:
+        """How many names of files are in its lists."""
+        return sum(each.records or 0 for each in self.members if lists_files(each.path))
 
     def member(self, path: str) -> Member:
         """The member at this path. Raises ``KeyError``."""

@@ -21,6 +21,7 @@ _NAME = re.compile(
 )
 _ROWS = re.compile(rf"data/(?P<label>{LABEL.pattern})\.jsonl\.zst")
 _GONE = re.compile(rf"data/(?P<label>{LABEL.pattern})\.gone\.jsonl\.zst")
+_FILES = re.compile(r"media/files-\d{6}\.jsonl\.zst", re.ASCII)
 _MEDIA = re.compile(rf"media/(?P<first>[0-9a-f]{{2}})/(?P<sha256>{SHA256.pattern})")
 
 
@@ -88,6 +89,11 @@ def media_path(sha256: str) -> str:
     return f"media/{sha256[:2]}/{sha256}"
 
 
+def files_path(number: int) -> str:
+    """Where a list of the files that rows name is; lists are numbered from 1."""
+    return f"media/files-{number:06}.jsonl.zst"
+
+
 def label_of(path: str) -> str | None:
     """The model whose rows are at this path; ``None`` when it is another kind of member."""
     found = _ROWS.fullmatch(path)
@@ -100,9 +106,14 @@ def gone_label_of(path: str) -> str | None:
     return found["label"] if found else None
 
 
+def lists_files(path: str) -> bool:
+    """Whether the member is a list of the files that rows name."""
+    return _FILES.fullmatch(path) is not None
+
+
 def holds_lines(path: str) -> bool:
-    """Whether the member is packed lines: rows, or deletions."""
-    return label_of(path) is not None or gone_label_of(path) is not None
+    """Whether the member is packed lines: rows, deletions, or files."""
+    return label_of(path) is not None or gone_label_of(path) is not None or lists_files(path)
 
 
 def is_packed(path: str) -> bool:

@@ -11,7 +11,9 @@ from backups.archive.names import (
     DUMP,
     MANIFEST,
     ArchiveName,
+    files_path,
     gone_path,
+    lists_files,
     media_path,
     rows_path,
 )
@@ -61,6 +63,16 @@ class Archive:
         """
         path = gone_path(label)
         return self._content(path) if path in self._members else None
+
+    def files(self) -> Iterator[bytes]:
+        """The lines of all files that rows name, in pieces. Raises as ``rows`` does."""
+        lists = sum(1 for path in self._members if lists_files(path))
+        for number in range(1, lists + 1):
+            yield from self._content(files_path(number))
+
+    def holds(self, sha256: str) -> bool:
+        """Whether the content with this digest is in this archive."""
+        return media_path(sha256) in self._members
 
     def media(self, sha256: str) -> Iterator[bytes]:
         """A content by its digest, in pieces. Raises as ``rows`` does."""

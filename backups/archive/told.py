@@ -79,6 +79,11 @@ def _facts(manifest: Manifest) -> Iterator[tuple[str, object]]:
     yield "snapshot", manifest.snapshot.at.isoformat()
     yield "encryption", f"{encryption.algorithm}, key {encryption.key_id}" if encryption else PLAIN
     yield "media", f"{manifest.media.count}, {size(manifest.media.bytes)}"
+    if manifest.files:
+        missing = (
+            f", {manifest.media.missing} not there to be taken" if manifest.media.missing else ""
+        )
+        yield "files", f"{manifest.files} named by rows{missing}"
     for member in manifest.members:
         if member.path == DUMP:
             yield "database", size(member.bytes)

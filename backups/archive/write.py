@@ -19,6 +19,7 @@ from backups.archive.names import (
     DUMP,
     MANIFEST,
     digest_of,
+    files_path,
     gone_path,
     label_of,
     media_path,
@@ -57,7 +58,7 @@ class ArchiveWriter:
         self._salt, self._key = salt_of(about.archive), key
         self._keys = key.for_archive(about.archive, self._salt) if key else None
         self._members: dict[str, Member] = {}
-        self._media_bytes = 0
+        self._media_bytes = self._lists = self._missing = 0
         start = len(self.name) + 1
         self._there = {each.name[start:] for each in store.list(f"{self.name}/")}
         if CHECKSUMS in self._there:
@@ -88,6 +89,12 @@ class ArchiveWriter:
         if path in self._members:
             return self._members[path]
         return self._kept(path) or self._sent(path, sha256, content)
+
+    def add_files(self, lines: Iterable[bytes], *, missing: int = 0) -> Member:
+        """Store the next list of files that rows name; ``missing`` of them have no content. Raises as ``add_rows``."""
+        member = self._add_lines(files_path(self._lists + 1), lines)
+        self._lists, self._missing = self._lists + 1, self._missing + missing
+        return member
 
     def add_dump(self, pieces: Iterable[bytes]) -> Member:
         """Store the dump of a whole database. Raises ``TargetError``; whatever ``pieces`` raises comes through.
@@ -166,7 +173,7 @@ class ArchiveWriter:
             **about,
             encryption=_encryption(self._keys, self._key, self._salt),
             counts={label: each.records or 0 for each in rows if (label := label_of(each.path))},
-            media=Media(count=media, bytes=self._media_bytes),
+            media=Media(count=media, bytes=self._media_bytes, missing=self._missing),
             members=members,
         )
 

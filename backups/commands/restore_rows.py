@@ -48,13 +48,17 @@ def _loaded(screen: Screen, label: str, rows: int, of: int) -> None:
 def _tell(
     screen: Screen, chain: list[Archive], counts: dict[str, int], *, checked_only: bool
 ) -> None:
-    name = chain[-1].name
+    name, last = chain[-1].name, chain[-1].manifest
     facts = {
         "archive": name,
         "after": [each.name for each in chain[:-1]],
         "restored": not checked_only,
         "rows": counts,
+        "files": {"names": last.files, "missing": last.media.missing},
     }
     said = "can be restored" if checked_only else "restored"
     before = f" with {len(chain) - 1} before it" if len(chain) > 1 else ""
-    screen.answer(facts, [f"{said}  {name}{before}  {sum(counts.values())} rows"])
+    files = f", {last.files} files" if last.files else ""
+    missing = f" ({last.media.missing} were missing already)" if last.media.missing else ""
+    told = f"{said}  {name}{before}  {sum(counts.values())} rows{files}{missing}"
+    screen.answer(facts, [told])

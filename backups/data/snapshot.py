@@ -73,6 +73,12 @@ class Snapshot:
     migrations: dict[str, list[str]]
     lineage: str
 
+    def end(self) -> None:
+        """Let the view go before the connection, so that VACUUM goes on. Cursors that hold their rows stay readable."""
+        with self.connection.cursor() as cursor:
+            cursor.execute("COMMIT")
+            cursor.execute("SET idle_session_timeout = 0")
+
 
 @contextmanager
 def snapshot(

@@ -54,6 +54,7 @@ class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     archives of the whole installation only, unless it is ``shared``: the same rows for every tenant.
     ``shared_without``: a lookup; rows for which it is NULL are shared as well.
     ``redact``: columns by name, and what is written in the place of their values: PostgreSQL's text form, or None.
+    ``files_left_out``: file columns by name, and why their files are not in archives; those of ``redact`` never are.
     ``stamped``: columns that triggers fill when a row is written; they are not in archives.
     ``made_by_migrate``: ``migrate`` makes rows of its own, which a load takes away first.
     ``quiet``: what a restore does to the rows it brought, in this order.
@@ -69,6 +70,7 @@ class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shared: bool = False
     shared_without: str | None = None
     redact: dict[str, str | None] = {}
+    files_left_out: dict[str, str] = {}
     stamped: tuple[str, ...] = ()
     made_by_migrate: bool = False
     quiet: tuple[Quiet, ...] = ()

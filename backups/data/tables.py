@@ -6,7 +6,7 @@ from typing import Any
 
 from django.apps import apps
 from django.core.exceptions import FieldDoesNotExist, FieldError
-from django.db.models import ForeignKey, Model, Q
+from django.db.models import FileField, ForeignKey, Model, Q
 
 from backups.data.spec import Declared, SpecRefused, Specs
 
@@ -30,6 +30,13 @@ class Table:
     def is_cyclic(self) -> bool:
         """Whether rows may refer to rows of the same table."""
         return self.label in self.references
+
+    @property
+    def files(self) -> tuple[FileField, ...]:
+        """The fields whose values name files that go along."""
+        without = self.declared.redact.keys() | self.declared.files_left_out.keys()
+        fields = (each for each in file_fields(self.model) if each.column not in without)
+        return tuple(each for each in fields if each.column in self.columns)
 
     def rows_of(self, tenant: str) -> Q | None:
         """The condition for what belongs into an archive of this tenant: None for nothing, an empty ``Q`` for all."""
@@ -58,6 +65,11 @@ def tables(specs: Specs) -> list[Table]:
     for table in found.values():
         _refuse_what_does_not_fit(table, found)
     return [found[label] for circle in circles(found) for label in circle]
+
+
+def file_fields(model: type[Model]) -> list[FileField]:
+    """The fields of the model's own table that name files."""
+    return [each for each in model._meta.local_concrete_fields if isinstance(each, FileField)]
 
 
 def circles(found: dict[str, Table]) -> list[tuple[str, ...]]:
@@ -135,6 +147,8 @@ def _refuse_what_does_not_fit(table: Table, found: dict[str, Table]) -> None:
     unknown = declared.redact.keys() - set(table.columns)
     for column in sorted(unknown):
         raise SpecRefused(f"{table.label} has no column {column} to redact.")
+    for column in declared.files_left_out.keys() - {each.column for each in file_fields(model)}:
+        raise SpecRefused(f"{table.label} has no column {column} of files to leave out.")
     keys = {field.column for field in model._meta.pk_fields}
     if declared.incremental and keys & declared.redact.keys():
         raise SpecRefused(f"{table.label} is incremental, so its key cannot be redacted.")

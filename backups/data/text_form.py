@@ -53,7 +53,7 @@ def lines_query(
         texts = ", ".join(_expressions(connection, cursor, table))
     # Not row_to_json(): it looks up the type of every column for every row.
     line = f"json_object(ARRAY[{names}], ARRAY[{texts}])::text"
-    where, params = _condition(connection, table, tenant)
+    where, params = rows_condition(connection, table, tenant)
     if params is not None:
         line = line.replace("%", "%%")
     return f"SELECT {line} AS line FROM {named}{where}", params
@@ -86,9 +86,10 @@ def _literal(cursor: Any, text: str) -> str:
     return f"{sql.Literal(text).as_string(cursor.connection)}::text"
 
 
-def _condition(
+def rows_condition(
     connection: BaseDatabaseWrapper, table: Table, tenant: str | None
 ) -> tuple[str, tuple[Any, ...] | None]:
+    """The WHERE of a tenant's rows and its parameters; ``None`` as parameters: the text is not to be interpolated."""
     if tenant is None:
         return "", None
     mine = table.rows_of(tenant)

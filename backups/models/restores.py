@@ -17,10 +17,11 @@ class BackupRestore(models.Model):
     None = INSPECT of an archive of the whole installation. A tenant has one running restore that writes at most.
 
     ``phase`` is what it is at. ``label`` and ``line``: within LOAD and LINK, so many lines of that model's are done
-    and those of the models before it; written in the transaction of the rows. ``cleared``: no row of the tenant's
-    is left of those that were there, written in the clear's last transaction. From the phase CLEAR on rows may be
-    gone: ``safety`` is the archive of them, made after ``requested_at``. ``paused``: this restore has paused the
-    tenant. ``report`` is what INSPECT found. ``share`` is from 0 to 1. Moments are on the database's clock.
+    and those of the models before it; written in the transaction of the rows. Within FILES ``line`` files are done.
+    ``cleared``: no row of the tenant's is left of those that were there, written in the clear's last transaction. From
+    the phase CLEAR on rows may be gone: ``safety`` is the archive of them, made after ``requested_at``. ``paused``:
+    this restore has paused the tenant. ``report`` is what INSPECT found. ``share`` is from 0 to 1. Moments are on the
+    database's clock.
     """
 
     class State(models.TextChoices):
@@ -42,6 +43,7 @@ class BackupRestore(models.Model):
 
     class Phase(models.TextChoices):
         CHECK = "check", "Checking the archive"
+        FILES = "files", "Writing files"
         COPY = "copy", "Making a copy of what is there"
         PARK = "park", "Waiting for the tenant's jobs to stop"
         CLEAR = "clear", "Taking away what is there"

@@ -21,7 +21,8 @@ class BackupRun(models.Model):
     continues; ``promoted`` is the code of why there is none, and the run full, though it was asked to be incremental.
     ``transactions`` is the snapshot (``pg_current_snapshot()``) that the archive's rows are of.
     ``verified_at`` and ``findings`` (codes; empty = sound) are of the last verification. ``share`` is from 0 to 1.
-    ``rows``, ``media`` and ``bytes`` (stored) are known when it has succeeded. ``expiring_at`` is set before the
+    ``rows``, ``media``, ``bytes`` (stored) and ``media_missing`` (files that rows name and that were not there to be
+    taken) are known when it has succeeded. ``expiring_at`` is set before the
     first object of a SUCCEEDED archive is deleted: from then on it is no archive to restore, to continue or to
     count, and it becomes EXPIRED when the last object is gone. Moments are on the database's clock.
     """
@@ -68,6 +69,7 @@ class BackupRun(models.Model):
     share = models.FloatField(default=0)
     rows = models.BigIntegerField(null=True)
     media = models.BigIntegerField(null=True)
+    media_missing = models.BigIntegerField(null=True)
     bytes = models.BigIntegerField(null=True)
     verified_at = models.DateTimeField(null=True)
     findings: Any = models.JSONField(default=list)

@@ -15,6 +15,8 @@ from backups.archive.schema import known
 from backups.archive.verify import Progress, refuse_unsound
 from backups.data.tables import Table
 from backups.errors import NotEmpty, NotMigrated, NotWhole, SchemaAhead
+from backups.files.columns import storages_of
+from backups.files.give import refuse_files
 from backups.keys import KeyRing
 from backups.scopes import WHOLE
 from backups.targets.store import Store
@@ -35,7 +37,7 @@ def checked(
     be restored into this database. ``encrypted`` refuses one that is not, as ``open_archive`` does.
 
     Raises ``ArchiveError`` (format, key, schema, members, parents, unsound), ``NotWhole``, ``NotMigrated``,
-    ``NotEmpty``, ``TargetError``.
+    ``NotEmpty``, ``TargetError``; and what ``refuse_files`` raises for files that stand in the way.
     """
     chain = open_chain(store, name, ring, schema=known(), encrypted=encrypted)
     for archive in chain:
@@ -44,6 +46,7 @@ def checked(
     refuse_rows(connection, chosen)
     for archive in chain:
         refuse_unsound(store, archive.name, ring, progress=partial(progress, archive.name))
+    refuse_files(chain, storages_of(chosen))
     return chain
 
 
@@ -78,7 +81,5 @@ def _refuse_parts(manifest: Manifest, here: set[str]) -> None:
             "Expected an archive of the rows of the whole installation,"
             f" got one of the scope {manifest.scope}."
         )
-    if manifest.media.count:
-        raise NotWhole("The archive holds media, which this version cannot bring back.")
     if unknown := sorted(manifest.counts.keys() - here):
         raise SchemaAhead(f"The archive holds rows of {unknown[0]}, which is not installed here.")

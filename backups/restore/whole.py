@@ -1,4 +1,7 @@
-"""All rows of an archive and of those it goes on from, in one transaction: they are there at its commit, or none is."""
+"""All rows of an archive and of those it goes on from, in one transaction: they are there at its commit, or none is.
+
+The files that they name are written before.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -11,10 +14,13 @@ from backups.changes.apply import Changes, apply
 from backups.data.lines import lines
 from backups.data.load import LoadRefused, load
 from backups.data.tables import Table
+from backups.files.columns import storages_of
+from backups.files.give import give_files
 from backups.restore.precheck import refuse_rows
 from backups.restore.quiet import quiet
 
 EVERY = 10_000  # rows between two words of progress
+SOME = 100  # files
 
 Tell = Callable[[str, int, int], None]
 
@@ -30,10 +36,13 @@ def restore(
 
     ``chain`` is what ``checked`` answered: a full archive, and the incremental ones after it. ``tell`` hears a table's
     label, its lines so far and all of them, for each archive. A process that dies leaves the database as empty as it
-    was. Raises ``LoadRefused``, ``NotEmpty``, ``ArchiveError``, ``TargetError``; then nothing is kept.
+    was, and files that the next one finds. Raises ``LoadRefused``, ``NotEmpty``, ``ArchiveError``, ``TargetError``, and
+    as ``give_files``; then no row is kept.
     """
     full, *changes = chain
     taken = [table for table in chosen if table.label in full.manifest.counts]
+    files = chain[-1].manifest.files
+    give_files(chain, storages_of(chosen), told=lambda done: _tell_some(tell, done, files))
     with transaction.atomic(using=connection.alias):
         refuse_rows(connection, chosen)
         rows = load(connection, [(table, _told(full, table, tell)) for table in taken])
@@ -67,6 +76,11 @@ def _count(connection: BaseDatabaseWrapper, table: Table) -> int:
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table.name)}")
         return int(cursor.fetchone()[0])
+
+
+def _tell_some(tell: Tell, done: int, of: int) -> None:
+    if done % SOME == 0 or done == of:
+        tell("files", done, of)
 
 
 def _told(archive: Archive, table: Table, tell: Tell) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from backups.restoring.standstill import resume
 from hubqueue.querysets import Now
 
 State, Mode, Phase = BackupRestore.State, BackupRestore.Mode, BackupRestore.Phase
-UNTOUCHED = (Phase.CHECK, Phase.COPY, Phase.PARK)
+UNTOUCHED = (Phase.CHECK, Phase.FILES, Phase.COPY, Phase.PARK)
 
 
 def succeed(restore_id: UUID, *, using: str, **values: Any) -> None:

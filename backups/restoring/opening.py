@@ -53,5 +53,3 @@ def _refuse_other(manifest: Manifest, restore: BackupRestore) -> None:
         raise RestoreRefused(
             f"The archive {run.archive} is incremental; this version restores full ones."
         )
-    if manifest.media.count:
-        raise RestoreRefused("The archive holds media, which this version cannot bring back.")

@@ -1,5 +1,6 @@
 """A restore from phase to phase. Every phase goes on where another attempt was."""
 
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -7,6 +8,7 @@ from backups.errors import BackupError
 from backups.models import BackupRestore
 from backups.restoring import closing, standstill
 from backups.restoring.clear import begin, clear
+from backups.restoring.files import look_at_files, write_files
 from backups.restoring.fitting import refuse_misfit
 from backups.restoring.load import load, set_numbers, set_references
 from backups.restoring.opening import opened
@@ -27,6 +29,8 @@ def perform(job: JobContext, restore: BackupRestore) -> Done:
         return _done(job, restore, report=report)
     if restore.phase == Phase.CHECK:
         _check(job, restore)
+    if restore.phase == Phase.FILES:
+        _give(job, restore)
     if restore.phase == Phase.COPY:
         make_copy(job, restore)
         with job.transaction():
@@ -48,9 +52,17 @@ def perform(job: JobContext, restore: BackupRestore) -> Done:
 def _check(job: JobContext, restore: BackupRestore) -> None:
     with opened(job, restore) as work:
         refuse_misfit(work)
+        look_at_files(work)
+    with job.transaction():
+        write(restore, phase=Phase.FILES)
+
+
+def _give(job: JobContext, restore: BackupRestore) -> None:
+    with opened(job, restore) as work:
+        write_files(work)
     after = Phase.COPY if restore.mode == Mode.REPLACE else Phase.LOAD
     with job.transaction():
-        write(restore, phase=after)
+        write(restore, phase=after, line=0)
 
 
 def _stand_still(job: JobContext, restore: BackupRestore) -> None:
@@ -78,6 +90,7 @@ def _inspected(job: JobContext, restore: BackupRestore) -> dict[str, Any]:
         with opened(job, restore) as work:
             found["rows"] = dict(work.archive.manifest.counts)
             refuse_misfit(work)
+            found["files"] = asdict(look_at_files(work))
     except BackupError as met:
         if met.passing:
             raise

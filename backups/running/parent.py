@@ -1,5 +1,7 @@
 """What an attempt goes on from; where it cannot, its run is a full one from then on."""
 
+from collections.abc import Sequence
+
 from backups.archive.chain import open_chain
 from backups.archive.manifest import Manifest
 from backups.changes.since import can_continue
@@ -11,37 +13,37 @@ from backups.running.attempt import Attempt
 from backups.scopes import name_of
 
 
-def parent_at_target(attempt: Attempt, options: str) -> Manifest | None:
-    """The manifest of the parent of an incremental run, whose whole chain is at the target, of equal options and key.
+def parents_at_target(attempt: Attempt, options: str) -> Sequence[Manifest]:
+    """The manifests of what an incremental run goes on from, the full one first: all there, of equal options and key.
 
-    Otherwise ``None``, and the run is full. Raises ``TargetError``, ``LeaseLost``.
+    Otherwise none, and the run is full. Raises ``TargetError``, ``LeaseLost``.
     """
     run = attempt.run
     if run.parent is None:
-        return None
+        return ()
     try:
         chain = open_chain(
             attempt.store, run.parent.archive, conf().keys, encrypted=attempt.key is not None
         )
-        found = chain[-1].manifest
     except ArchiveError as broken:
         promote(attempt, broken.code)
-        return None
+        return ()
+    found = chain[-1].manifest
     if found.archive != run.parent_id:
         promote(attempt, ChainBroken.code)
     elif found.options != options or _key_of(found) != (attempt.key.id if attempt.key else None):
         promote(attempt, "backups.other_options")
     else:
-        return found
-    return None
+        return [archive.manifest for archive in chain]
+    return ()
 
 
-def continued(attempt: Attempt, parent: Manifest | None, taken: Snapshot) -> Manifest | None:
-    """``parent``, when an archive of this snapshot may hold only what changed since; ``None``: the run is full."""
-    if parent is None or can_continue(parent, taken, attempt.run.tenant):
-        return parent
+def continued(attempt: Attempt, parents: Sequence[Manifest], taken: Snapshot) -> Sequence[Manifest]:
+    """``parents``, when an archive of this snapshot may hold only what changed since; none: the run is full."""
+    if not parents or can_continue(parents[-1], taken, attempt.run.tenant):
+        return parents
     promote(attempt, "backups.other_history")
-    return None
+    return ()
 
 
 def promote(attempt: Attempt, why: str) -> None:

@@ -1,32 +1,41 @@
-"""The declared rows, into an archive."""
+"""The declared rows, and the files that they name, into an archive."""
 
 from collections.abc import Iterator, Sequence
 
 from backups.archive.manifest import Manifest
+from backups.archive.write import ArchiveWriter
 from backups.changes.since import changed_rows, gone
 from backups.data.export import Export
 from backups.data.snapshot import Snapshot, snapshot
 from backups.data.spec import discover
 from backups.data.tables import Table, tables
+from backups.files.columns import Storages, storages_of
+from backups.files.names import Named, names
+from backups.files.take import take
 from backups.running.attempt import Attempt
 from backups.running.options import options_of
-from backups.running.parent import continued, parent_at_target
+from backups.running.parent import continued, parents_at_target
 
 SIZES = "SELECT sum(pg_table_size(name::regclass)) FROM unnest(%s::text[]) AS every (name)"
+ROWS_SHARE = 0.5  # of writing, where there are columns of files
 
 
 def write_rows(attempt: Attempt, *, until: float) -> Manifest:
-    """Write every declared table in its order, under one snapshot that is taken now. Progress goes to ``until``.
+    """Write every declared table in its order, under one snapshot that is taken now, and then the files that the rows
+    name, as they are by then: no snapshot is held for those. Progress goes to ``until``.
 
     Of an incremental run, what changed since its parent; a run whose parent cannot be gone on from becomes a full one.
     """
     chosen = tables(discover())
     options = options_of(chosen)
-    found = parent_at_target(attempt, options)
+    found = parents_at_target(attempt, options)
+    storages = storages_of(chosen)
+    rows_until = until * ROWS_SHARE if storages else until
     with snapshot(chosen) as taken:
-        parent = continued(attempt, found, taken)
+        parents = continued(attempt, found, taken)
+        parent = parents[-1] if parents else None
         writer = attempt.writer_of(taken, parent, options)
-        gauge = _Gauge(attempt, _size(taken, chosen), until)
+        gauge = _Gauge(attempt, _size(taken, chosen), rows_until)
         for table in chosen:
             attempt.job.checkpoint()
             size = _size(taken, [table])
@@ -38,7 +47,29 @@ def write_rows(attempt: Attempt, *, until: float) -> Manifest:
             writer.add_rows(table.label, gauge.through(changed_rows(taken, table, since), size))
             if (deleted := gone(taken, table, since)) is not None:
                 writer.add_gone(table.label, gauge.through(deleted, 0))
+        with names(taken, chosen, attempt.run.tenant) as named:
+            taken.end()
+            _write_files(attempt, writer, named, storages, parents, (rows_until, until))
         return writer.finish()
+
+
+def _write_files(
+    attempt: Attempt,
+    writer: ArchiveWriter,
+    named: Iterator[Named],
+    storages: Storages,
+    parents: Sequence[Manifest],
+    shares: tuple[float, float],
+) -> None:
+    begin, end = shares
+    take(
+        named,
+        storages,
+        writer,
+        held=frozenset[str]().union(*(each.contents for each in parents)),
+        checkpoint=attempt.job.checkpoint,
+        told=lambda done, of: attempt.pace.at(begin + (end - begin) * done / max(1, of)),
+    )
 
 
 class _Gauge:

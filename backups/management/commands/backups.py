@@ -10,12 +10,12 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
-from backups.commands import inspect, keygen, plan, restore, run, verify
+from backups.commands import files, inspect, keygen, plan, restore, run, verify
 from backups.commands import list as list_verb
 from backups.commands.screen import Screen
 from backups.errors import BackupError, KeysUnusable, NotEncrypted
 
-VERBS = {each.VERB: each for each in (keygen, run, list_verb, inspect, verify, plan, restore)}
+VERBS = {each.VERB: each for each in (keygen, run, list_verb, inspect, files, verify, plan, restore)}
 
 
 class Command(BaseCommand):

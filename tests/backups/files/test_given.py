@@ -1,0 +1,197 @@
+"""Files come back under exactly the names that rows have, over nothing that is there, and nowhere else."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import pytest
+from django.core.files.storage import FileSystemStorage
+
+from backups.archive.read import Archive, open_archive
+from backups.archive.write import ArchiveWriter
+from backups.errors import FileThere, MemberDamaged, MemberMissing, NameOutside, SchemaAhead
+from backups.files.give import Counted, give_files, refuse_files
+from backups.files.listed import Listed, line
+from backups.models import BackupTarget
+from tests.backups.archive.directory import Directory
+from tests.backups.archive.made import KEY, RING, about, pieces
+from tests.backups.files.conftest import hang, made, opened, scanned, storages, stored, tree
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SUN, MOON = b"the sun" * 1000, bytes(700_000)
+FILE, SCAN = "gallery.Picture.file", "gallery.Picture.scan"
+Chain = Sequence[Archive]
+
+
+@pytest.fixture
+def attic(media: Path) -> Path:
+    return media.with_name("media-attic")
+
+
+@pytest.fixture
+def chain(cellar: BackupTarget) -> Iterator[Chain]:
+    """A full archive and an incremental one, of three files and of one that was missing."""
+    hang(file=stored("a/sun.png", SUN), scan=scanned("moon.png", MOON))
+    hang(file="gone.png")
+    made(cellar)
+    hang(file=stored("Ä %s 100% .png", b""))
+    with opened(made(cellar, "incremental")) as found:
+        yield found
+
+
+def test_all_files_come_back_under_their_names(chain: Chain, media: Path, attic: Path) -> None:
+    stored("nobody names it", b"x")
+    before = tree(media, attic)
+    rmtree(media)
+    rmtree(attic)
+    assert refuse_files(chain, storages()) == Counted(4, 1, len(SUN) + len(MOON))
+    assert not media.exists()
+    told: list[int] = []
+    assert give_files(chain, storages(), told=told.append) == 4
+    assert told == [1, 2, 3, 4]
+    del before["media/nobody names it"]
+    assert tree(media, attic) == before
+
+
+def test_what_is_there_with_the_same_content_is_left(
+    chain: Chain, media: Path, attic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FileSystemStorage, "_save", None)
+    before = tree(media, attic)
+    refuse_files(chain, storages())
+    give_files(chain, storages())
+    assert tree(media, attic) == before
+
+
+@pytest.mark.parametrize("other", [SUN[:-1] + b"!", SUN + b"!", b"another", SUN[:5] + b"!"])
+def test_what_is_there_with_another_content_is_refused_before_anything_is_written(
+    chain: Chain, media: Path, attic: Path, other: bytes
+) -> None:
+    rmtree(attic)
+    (media / "a/sun.png").write_bytes(other)
+    before = tree(media)
+    for verb in (refuse_files, give_files):
+        with pytest.raises(FileThere, match=rf"File \d of the archive, of {FILE}, is") as refused:
+            verb(chain, storages())  # type: ignore[operator]
+        assert "sun" not in str(refused.value)
+        assert (media / "a/sun.png").read_bytes() == other
+    assert tree(media) == before
+
+
+@pytest.mark.parametrize("left", [0, 1, 6999])
+def test_a_file_that_was_broken_off_is_written_anew(chain: Chain, media: Path, left: int) -> None:
+    (media / "a/sun.png").write_bytes(SUN[:left])
+    refuse_files(chain, storages())
+    assert (media / "a/sun.png").read_bytes() == SUN[:left]
+    give_files(chain, storages())
+    assert (media / "a/sun.png").read_bytes() == SUN
+
+
+def test_who_comes_after_a_death_goes_on_behind_what_was_noted(
+    chain: Chain, media: Path, attic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tree(media, attic)
+    rmtree(media)
+    rmtree(attic)
+    save, done = FileSystemStorage._save, list[int]()  # type: ignore[attr-defined]
+
+    def dying(storage: Any, name: str, content: Any) -> str:
+        if len(done) == 2:
+            path = Path(storage.path(name))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.read(3))
+            raise RuntimeError("as if the process had died here")
+        return str(save(storage, name, content))
+
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+        patch.setattr(FileSystemStorage, "_save", dying)
+        give_files(chain, storages(), told=done.append)
+    assert tree(media, attic) != before
+    assert give_files(chain, storages(), after=done[-1]) == 4
+    assert tree(media, attic) == before
+
+
+def test_who_was_faster_under_a_name_keeps_it(
+    chain: Chain, media: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rmtree(media)
+    save = FileSystemStorage.save
+
+    def slow(storage: Any, name: str, content: Any) -> str:
+        (media / "a").mkdir(parents=True, exist_ok=True)
+        (media / name).write_bytes(b"theirs")
+        return str(save(storage, name, content))
+
+    monkeypatch.setattr(FileSystemStorage, "save", slow)
+    with pytest.raises(FileThere):
+        give_files(chain, storages())
+    assert {*tree(media).values()} == {b"theirs"}
+
+
+@contextmanager
+def forged(root: Path, listed: Listed) -> Iterator[Chain]:
+    """An archive that somebody made who has the key."""
+    with Directory(root) as store:
+        writer = ArchiveWriter(store, about(), KEY)
+        writer.add_media(listed.sha256 or "", lambda: pieces(SUN))
+        writer.add_files([line(listed)])
+        yield [open_archive(store, str(writer.finish().name), RING)]
+
+
+def of_sun(**changes: Any) -> Listed:
+    from hashlib import sha256
+
+    known = {"column": FILE, "name": "x", "sha256": sha256(SUN).hexdigest(), "bytes": len(SUN)}
+    return Listed(**known | changes)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../x", "a/../../x", "..", "/x", "..\\x", "\\x", "a\\..\\..\\x", ".", "a/..", "{root}/x"],
+)
+def test_no_name_in_an_archive_leads_out_of_the_storage(
+    media: Path, tmp_path: Path, name: str
+) -> None:
+    media.mkdir()
+    listed = of_sun(name=name.format(root=tmp_path))
+    with forged(tmp_path / "forged", listed) as chain:
+        before = tree(tmp_path)
+        for verb in (refuse_files, give_files):
+            with pytest.raises(NameOutside, match="of file 1 of the archive"):
+                verb(chain, storages())  # type: ignore[operator]
+        assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "refused"),
+    [
+        ({"column": "gallery.Picture.preview"}, SchemaAhead),
+        ({"column": "auth.User.password"}, SchemaAhead),
+        ({"sha256": "0" * 64}, MemberMissing),
+    ],
+)
+def test_files_of_other_columns_and_without_a_content_are_refused(
+    media: Path, tmp_path: Path, changes: dict[str, Any], refused: type[Exception]
+) -> None:
+    with Directory(tmp_path / "forged") as store:
+        writer = ArchiveWriter(store, about(), KEY)
+        writer.add_files([line(of_sun(**changes))])
+        chain = [open_archive(store, str(writer.finish().name), RING)]
+        for verb in (refuse_files, give_files):
+            with pytest.raises(refused):
+                verb(chain, storages())  # type: ignore[operator]
+    assert not media.exists()
+
+
+@pytest.mark.parametrize(
+    "given", [b"{}\n", b"no line\n", line(of_sun(name="x"))[:-2] + b',"z":1}\n']
+)
+def test_a_line_that_names_no_file_is_damage(media: Path, tmp_path: Path, given: bytes) -> None:
+    with Directory(tmp_path / "forged") as store:
+        writer = ArchiveWriter(store, about(), KEY)
+        writer.add_files([given])
+        chain = [open_archive(store, str(writer.finish().name), RING)]
+        with pytest.raises(MemberDamaged, match="Line 1 of the lists of files"):
+            refuse_files(chain, storages())
