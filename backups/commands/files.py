@@ -47,4 +47,6 @@ def _listed(archive: Archive, *, missing_only: bool) -> Numbered:
 
 def _line(each: dict[str, Any]) -> str:
     said = each["why"] or "there"
-    return f"{each['number']}  {said:<8}  {told.size(each['bytes'])}  {each['column']}  {each['name']}"
+    return (
+        f"{each['number']}  {said:<8}  {told.size(each['bytes'])}  {each['column']}  {each['name']}"
+    )

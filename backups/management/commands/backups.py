@@ -15,7 +15,9 @@ from backups.commands import list as list_verb
 from backups.commands.screen import Screen
 from backups.errors import BackupError, KeysUnusable, NotEncrypted
 
-VERBS = {each.VERB: each for each in (keygen, run, list_verb, inspect, files, verify, plan, restore)}
+VERBS = {
+    each.VERB: each for each in (keygen, run, list_verb, inspect, files, verify, plan, restore)
+}
 
 
 class Command(BaseCommand):

@@ -289,4 +289,6 @@ def test_the_command_tells_which_files_an_archive_has_and_lacks(cellar: BackupTa
     ]
     out = StringIO()
     call_command("backups", "files", *where, "--missing", "--json", stdout=out)
-    assert [(each["number"], each["name"]) for each in json.loads(out.getvalue())] == [(1, "gone.png")]
+    assert [(each["number"], each["name"]) for each in json.loads(out.getvalue())] == [
+        (1, "gone.png")
+    ]

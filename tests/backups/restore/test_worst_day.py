@@ -178,6 +178,7 @@ def test_what_cannot_be_restored_is_refused_before_a_row_is_written_and_a_killed
         "after": [],
         "restored": True,
         "rows": manifest.counts,
+        "files": {"names": 0, "missing": 0},
     }
     assert "leads.Registration: 3 of 3" in err
     chosen = tables(discover())
