@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("backups", "0010_held")]
+    dependencies = [("backups", "0011_search_path")]
 
     operations = [
         migrations.AddField(
