@@ -1,4 +1,4 @@
-"""After a run that worked, what the schedule's plan does not keep any more goes."""
+"""After a run that worked, what the plans of its scope do not keep any more goes."""
 
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -12,6 +12,7 @@ from backups.models import BackupRun, BackupSchedule
 from backups.retention.archives import Archive, State, Trigger
 from backups.retention.plan import Plan
 from backups.retention.rule import Decision, decide, expiring
+from backups.retention.union import united
 from backups.signals import expiry_failed
 from backups.targets.open_target import OpenTarget
 from backups.whole import begin_deleting, held_by_restores
@@ -40,7 +41,7 @@ def expire_after(run: BackupRun, store: OpenTarget) -> int:
 
 
 def expire(schedule: BackupSchedule, store: OpenTarget) -> int:
-    """Delete at the open target of ``schedule`` what its plan does not keep; answers how many archives went.
+    """Delete at the open target of ``schedule`` what no plan of its scope keeps; answers how many archives went.
 
     Only when the newest run of the schedule that ended is one that worked, and it is not held in a copy. Each archive
     is marked first, in a transaction of its own, then loses its checksums, then the rest, and then its row is EXPIRED:
@@ -59,28 +60,24 @@ def expire(schedule: BackupSchedule, store: OpenTarget) -> int:
 
 
 def decisions_of(schedule: BackupSchedule, *, now: datetime | None = None) -> tuple[Decision, ...]:
-    """What the plan of ``schedule`` says of the archives of its scope at its target, newest first; changes nothing.
+    """What becomes of the archives of the scope of ``schedule`` at its target, newest first; changes nothing.
 
+    What its plan does not keep stays when that of another schedule of the scope at the target does, enabled or not.
     ``now`` is the moment that is decided for, by default the present one on the database's clock. Raises
-    ``ValueError`` for a plan, and ``KeyError`` for a zone, that there cannot be.
+    ``ValueError`` for a plan, and ``KeyError`` for a zone, that there cannot be, the others' included.
     """
     moment = now or database_now(router.db_for_read(BackupRun))
-    held = held_by_restores(schedule.target_id)
-    rows = of_scope(schedule).filter(
-        Q(state__in=[Run.RUNNING, Run.SUCCEEDED]) | Q(started_at__gt=moment - UNFINISHED_FOR),
-        state__in=list(STATES),
+    archives = _archives(schedule, moment)
+    others = {each.name: _decided(archives, each, moment) for each in others_of(schedule)}
+    return united(_decided(archives, schedule, moment), others)
+
+
+def others_of(schedule: BackupSchedule) -> QuerySet[BackupSchedule]:
+    """The other schedules of the same scope at the same target: an archive stays while any plan keeps it."""
+    same = BackupSchedule.objects.filter(
+        target=schedule.target_id, tenant=schedule.tenant, content=schedule.content
     )
-    return decide(
-        [
-            _archive(each, held_until=moment + HELD_FOR if each.pk in held else None)
-            for each in rows
-        ],
-        plan_of(schedule),
-        scope=_scope(schedule),
-        target=str(schedule.target_id),
-        zone=ZoneInfo(schedule.zone),
-        now=moment,
-    )
+    return same.exclude(pk=schedule.pk).order_by("name")
 
 
 def of_scope(schedule: BackupSchedule) -> QuerySet[BackupRun]:
@@ -99,6 +96,29 @@ def plan_of(schedule: BackupSchedule) -> Plan:
         keep_monthly=schedule.keep_monthly,
         keep_yearly=schedule.keep_yearly,
         min_keep=schedule.min_keep,
+    )
+
+
+def _archives(schedule: BackupSchedule, moment: datetime) -> list[Archive]:
+    held = held_by_restores(schedule.target_id)
+    rows = of_scope(schedule).filter(
+        Q(state__in=[Run.RUNNING, Run.SUCCEEDED]) | Q(started_at__gt=moment - UNFINISHED_FOR),
+        state__in=list(STATES),
+    )
+    until = moment + HELD_FOR
+    return [_archive(each, held_until=until if each.pk in held else None) for each in rows]
+
+
+def _decided(
+    archives: list[Archive], schedule: BackupSchedule, moment: datetime
+) -> tuple[Decision, ...]:
+    return decide(
+        archives,
+        plan_of(schedule),
+        scope=_scope(schedule),
+        target=str(schedule.target_id),
+        zone=ZoneInfo(schedule.zone),
+        now=moment,
     )
 
 

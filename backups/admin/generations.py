@@ -3,7 +3,7 @@
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from backups.expiry import decisions_of, plan_of
+from backups.expiry import decisions_of, others_of, plan_of
 from backups.models import BackupSchedule
 from backups.retention.picture import picture
 from backups.retention.rule import expiring
@@ -14,6 +14,7 @@ def generations(schedule: BackupSchedule) -> dict[str, Any]:
     context: dict[str, Any] = {
         "title": f"Generations of {schedule.name}",
         "schedule": schedule,
+        "others": others_of(schedule),
         "problem": "",
         "picture": None,
         "next": "",

@@ -26,6 +26,17 @@ class Rule(Enum):
     BROKEN = "broken"
     PINNED = "pinned"
     PARENT = "parent"
+    OTHER_PLAN = "other_plan"
+
+
+UNTOUCHED = {
+    Rule.FOREIGN,
+    Rule.RUNNING,
+    Rule.UNFINISHED,
+    Rule.FAILED,
+    Rule.UNVERIFIED,
+    Rule.AHEAD,
+}
 
 
 @dataclass(frozen=True, slots=True)

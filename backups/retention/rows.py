@@ -7,19 +7,11 @@ from itertools import islice
 from typing import NamedTuple
 
 from backups.retention.plan import Plan
-from backups.retention.reasons import Rule
+from backups.retention.reasons import UNTOUCHED, Rule
 from backups.retention.rule import Decision
 
 REASONS = 10
 GENERATIONS = {Rule.LAST, Rule.DAY, Rule.WEEK, Rule.MONTH, Rule.YEAR}
-UNTOUCHED = {
-    Rule.FOREIGN,
-    Rule.RUNNING,
-    Rule.UNFINISHED,
-    Rule.FAILED,
-    Rule.UNVERIFIED,
-    Rule.AHEAD,
-}
 
 
 class Shown(NamedTuple):

@@ -95,6 +95,22 @@ def test_what_is_foreign_unfinished_running_or_of_others_is_not_touched(store, s
     assert states(*kept) == ["SUCCEEDED"] * 6
 
 
+def test_of_two_schedules_of_one_scope_each_keeps_what_its_plan_says(store, schedule, target):
+    nothing = dict.fromkeys(("keep_daily", "keep_weekly", "keep_monthly", "keep_yearly"), 0)
+    three = {**nothing, "keep_last": 3, "min_keep": 1}
+    other = schedule.__class__.objects.create(
+        name="Three", target=target, rule="0 4 * * *", enabled=False, **three
+    )
+    made = [archive(store, schedule, days=days) for days in (5, 4, 3, 2)]
+    assert expire_after(archive(store, schedule, days=1), store) == 2
+    assert states(*made) == ["EXPIRED", "EXPIRED", "SUCCEEDED", "SUCCEEDED"]
+    schedule.__class__.objects.filter(pk=other.pk).update(zone="Nowhere/Land")
+    assert expire(schedule, store) == 0
+    other.delete()
+    assert expire(schedule, store) == 2
+    assert len(complete(store)) == 1
+
+
 def test_the_parent_of_what_stays_and_of_what_runs_stays(store, schedule, target):
     full = archive(store, schedule, days=3)
     part = {"mode": "incremental", "parent": full}
