@@ -1,5 +1,6 @@
 """What the page of one run shows."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -8,7 +9,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from backups.admin import run_cells
-from backups.admin.run_verbs import fitting
+from backups.admin.links import Link, job_links, verb_links
+from backups.admin.meanings import meaning
+from backups.admin.run_verbs import DANGERS, fitting
 from backups.models import BackupRun
 from hubqueue.admin import cells
 from hubqueue.admin.viewer import Viewer
@@ -17,21 +20,29 @@ Run = BackupRun.State
 Said = list[SafeString | str]
 
 
-def described(run: BackupRun, user: Viewer, now: datetime) -> dict[str, Any]:
+def described(run: BackupRun, viewer: Viewer, now: datetime) -> dict[str, Any]:
     """The template's context; ``moving`` = more is to come, so the page looks again by itself."""
     moving = run.state == Run.RUNNING
-    may_see_job = run.job_id and user.has_perm("hubqueue.view_job")
     return {
-        "row": run,
         "title": str(run),
         "pill": run_cells.pill(run),
         "moving": moving,
         "bar": cells.bar(run.share) if moving else None,
         "sentences": _standing(run, now),
         "facts": _facts(run, now),
-        "verbs": fitting(run, user),
-        "job": reverse("admin:hubqueue_job_change", args=[run.job_id]) if may_see_job else None,
+        "what": "The run",
+        "links": list(_links(run, viewer)),
     }
+
+
+def _links(run: BackupRun, viewer: Viewer) -> Iterator[Link]:
+    page = "admin:backups_backuprun_verb"
+    yield from verb_links(page, run.pk, fitting(run), viewer, dangers=DANGERS)
+    if run.schedule_id:
+        address = reverse("admin:backups_generations", args=[run.schedule_id])
+        yield Link("Generations", address)
+    yield from job_links(run.job_id, viewer)
+    yield Link("What officers did", reverse("admin:backups_backuprun_history", args=[run.pk]))
 
 
 def _standing(run: BackupRun, now: datetime) -> Said:
@@ -39,11 +50,9 @@ def _standing(run: BackupRun, now: datetime) -> Said:
     if run.state == Run.RUNNING:
         said.append("It is being made; this page follows by itself.")
         if run.code:
-            said.append(
-                f"An attempt failed: {run_cells.meaning(run.code)} It is tried again by itself."
-            )
+            said.append(f"An attempt failed: {meaning(run.code)} It is tried again by itself.")
     elif run.state == Run.FAILED:
-        said.append(f"It failed: {run_cells.meaning(run.code)}" if run.code else "It failed.")
+        said.append(f"It failed: {meaning(run.code)}" if run.code else "It failed.")
         said.append("There is no archive of it. Back up now on the target's page starts another.")
     elif run.state == Run.CANCELLED:
         said.append("An officer stopped it. There is no archive of it.")
@@ -54,9 +63,7 @@ def _standing(run: BackupRun, now: datetime) -> Said:
     else:
         said += _archive(run, now)
     if run.promoted:
-        said.append(
-            f"It was to hold what changed only, but is full: {run_cells.meaning(run.promoted)}"
-        )
+        said.append(f"It was to hold what changed only, but is full: {meaning(run.promoted)}")
     return said
 
 
@@ -68,7 +75,7 @@ def _archive(run: BackupRun, now: datetime) -> Said:
         said.append(
             format_html("Its archive is not sound, found {}:", cells.when(run.verified_at, now))
         )
-        said += [run_cells.meaning(code) for code in run.findings]
+        said += [meaning(code) for code in run.findings]
         said.append("Do not rely on it: back up now, and look for what damages archives there.")
     else:
         said.append(

@@ -77,7 +77,7 @@ class BackupRunAdmin(LookOnlyAdmin[BackupRun]):
         if not self.has_view_permission(request, row):
             raise PermissionDenied
         context = described(row, request.user, database_now(self.get_queryset(request).db))
-        return self._page(request, "run.html", context)
+        return self._page(request, "standing.html", context)
 
     def verb_view(self, request: HttpRequest, row_id: UUID, word: str) -> HttpResponse:
         """Ask why; with an answer do it and go back to the run."""
@@ -116,7 +116,7 @@ class BackupRunAdmin(LookOnlyAdmin[BackupRun]):
 
     @admin.display(description="archive")
     def archive_(self, row: BackupRun) -> str:
-        return row.archive or cells.short(row.pk)
+        return row.archive.removeprefix("hubqueue-backup-") or cells.short(row.pk)
 
     @admin.display(description="scope")
     def scope_(self, row: BackupRun) -> str:

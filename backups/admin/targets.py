@@ -11,6 +11,7 @@ from django.urls import path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from backups.admin.meanings import meaning
 from backups.admin.run_verbs import START
 from backups.admin.target_form import TargetForm
 from backups.errors import TargetError
@@ -158,7 +159,8 @@ def _standing_of(row: BackupTarget) -> list[SafeString | str]:
         said.append(HELD)
     elif not row.enabled:
         said.append("It is not enabled: nothing is sent to it.")
-    said.append("A credential is kept." if has_credential(row) else "No credential is kept.")
+    if row.kind != BackupTarget.Kind.LOCAL:
+        said.append("A credential is kept." if has_credential(row) else "No credential is kept.")
     if row.tested_at is None:
         said.append("It was never tested.")
     elif row.tested_code == OK:
@@ -166,9 +168,9 @@ def _standing_of(row: BackupTarget) -> list[SafeString | str]:
     else:
         said.append(
             format_html(
-                "The last test failed with {}, {}.",
-                row.tested_code,
+                "The last test failed {}: {}",
                 cells.when(row.tested_at, now),
+                meaning(row.tested_code),
             )
         )
     return said

@@ -74,6 +74,13 @@ def test_restores_are_listed_and_cancelled_with_a_reason(run):
     said = client.get(RESTORES).content.decode()
     assert "acme" in said
     assert "Running" in said
-    client.post(RESTORES, {"action": "cancel", "_selected_action": [str(made.pk)], **YES})
+    page = f"{RESTORES}{made.pk}"
+    said = client.get(f"{page}/change/").content.decode()
+    assert "Checking the archive; this page follows by itself." in said
+    assert "acme-1" in said
+    client.post(f"{page}/do/cancel/", YES)
     made.refresh_from_db()
+    said = client.get(f"{page}/change/").content.decode()
+    assert "Nothing was written." in said
+    assert "/do/cancel/" not in said
     assert made.state == BackupRestore.State.CANCELLED
