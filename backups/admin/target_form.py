@@ -1,13 +1,27 @@
 """The form of a backup target. What is typed as credential is never shown again."""
 
+import json
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.views.decorators.debug import sensitive_variables
 
 from backups.models import BackupTarget
 from backups.targets.config import DESTINATION, problems
 from backups.targets.credential import has_credential
+
+
+class Decoder(json.JSONDecoder):
+    """Whatever cannot be read is refused as JSON, a number or a depth beyond Python's limits as well."""
+
+    def decode(self, s: str, *args: Any) -> Any:
+        try:
+            return super().decode(s, *args)
+        except json.JSONDecodeError:
+            raise
+        except (ValueError, RecursionError):
+            raise json.JSONDecodeError("beyond what can be read", "", 0) from None
 
 
 class TargetForm(forms.ModelForm[BackupTarget]):
@@ -36,6 +50,12 @@ class TargetForm(forms.ModelForm[BackupTarget]):
             " user, host_key (the key or its SHA256 fingerprint), path. webdav: url, user, ca.",
         }
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "config" in self.fields:
+            self.fields["config"].decoder = Decoder  # type: ignore[attr-defined]
+
+    @sensitive_variables()
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         kind = cleaned.get("kind") or self.instance.kind

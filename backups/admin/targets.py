@@ -8,8 +8,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import path, reverse
+from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from backups.admin.meanings import meaning
 from backups.admin.run_verbs import START
@@ -74,6 +76,12 @@ class BackupTargetAdmin(BoundedAdmin[BackupTarget]):
         """No lookups by hand: ``?credential__startswith=`` would be a way to guess."""
         return lookup in {"kind__exact", "enabled__exact"}
 
+    @method_decorator(sensitive_post_parameters("new_credential"))
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """The page with the form. No report of an error tells the credential."""
+        return super().changeform_view(request, *args, **kwargs)
+
+    @sensitive_variables("secret")
     def save_model(self, request: HttpRequest, obj: BackupTarget, form: Any, change: bool) -> None:  # fmt: skip
         """Writes what the form holds, seals the credential, and records who accepted that nothing is encrypted."""
         if obj.encryption == BackupTarget.Encryption.CLIENT:

@@ -6,6 +6,8 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 from urllib.parse import urlsplit
 
+from cryptography.x509 import load_pem_x509_certificates
+
 from backups.errors import ConfigRefused
 from backups.targets.names import is_name
 from outbound.errors import OutboundError
@@ -15,6 +17,9 @@ FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?")
 HOST_KEY = re.compile(r"(ssh-|ecdsa-|sk-)[a-z0-9@.-]+ [A-Za-z0-9+/]+=*( .*)?")
 HOST = re.compile(r"[A-Za-z0-9.:_-]{1,253}")
 BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]")
+REGION = re.compile(r"[A-Za-z0-9._-]{1,64}")
+ACCESS_KEY = re.compile(r"[!-~]{1,256}")
+LONGEST = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,8 @@ def problems(kind: str, given: Any) -> list[str]:
             found.append(f"{name!r} must be {'a number' if each.type is int else 'a text'}.")
         elif each.default is MISSING and not given[name]:
             found.append(f"{name!r} must not be empty.")
+        elif name != "ca" and each.type is str and not _is_line(given[name]):
+            found.append(f"{name!r} must be one line of up to {LONGEST} characters.")
     if found:
         return found
     config = shape(**given)
@@ -109,6 +116,8 @@ def _local(config: Any) -> list[tuple[bool, str]]:
 def _s3(config: Any) -> list[tuple[bool, str]]:
     return [
         (bool(BUCKET.fullmatch(config.bucket)), "'bucket' must be the name of a bucket."),
+        (bool(REGION.fullmatch(config.region)), "'region' must be the name of a region."),
+        (bool(ACCESS_KEY.fullmatch(config.access_key)), "'access_key' must be the id of a key."),
         (
             not config.endpoint or _is_url(config.endpoint, {"https", "http"}),
             "'endpoint' must be a URL such as https://s3.example.org, without a user and a password.",
@@ -161,5 +170,14 @@ def _is_url(text: str, schemes: set[str]) -> bool:
     return parts.scheme in schemes and not parts.query and not parts.fragment
 
 
+def _is_line(text: str) -> bool:
+    return len(text) <= LONGEST and text.isprintable()
+
+
 def _is_pem(text: str) -> bool:
-    return not text or text.lstrip().startswith("-----BEGIN CERTIFICATE-----")
+    if not text:
+        return True
+    try:
+        return bool(load_pem_x509_certificates(text.encode()))
+    except ValueError:
+        return False

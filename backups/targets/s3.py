@@ -29,6 +29,7 @@ PART = 16 * 1024 * 1024
 PARTS_AT_ONCE = 2
 ANSWER = re.compile(r"status code: (\d{3})")
 WRONG_SECRET = re.compile("SignatureDoesNotMatch|InvalidAccessKeyId|ExpiredToken|InvalidToken")
+PANIC = "PanicException"  # of the library's own language: no `Exception`, so it would end the worker
 FULL = re.compile("QuotaExceeded|StorageFull|EntityTooLarge")
 
 
@@ -186,6 +187,10 @@ def _mapped(refused: type[TargetError] = TargetRefused) -> Iterator[None]:
         raise _refusal(str(raised), refused) from None
     except (said.BaseError, ValueError, OSError) as raised:
         raise _error(str(raised), refused) from None
+    except BaseException as raised:
+        if type(raised).__name__ != PANIC:
+            raise
+        raise TargetError("the S3 client gave up on a request that it cannot make") from None
 
 
 def _refusal(text: str, refused: type[TargetError]) -> TargetError:

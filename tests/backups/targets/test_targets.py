@@ -1,14 +1,17 @@
 """The rows of targets: their credentials, their pages, their tests, and what opens them."""
 
 import logging
+import sys
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.core.checks import run_checks
+from django.core.signals import got_request_exception
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.views.debug import ExceptionReporter
 
 from backups.errors import (
     ConfigRefused,
@@ -16,6 +19,7 @@ from backups.errors import (
     KindUnknown,
     KindWithoutAdapter,
     PackageMissing,
+    TargetError,
     TargetRefused,
 )
 from backups.models import BackupTarget
@@ -28,6 +32,7 @@ from backups.targets.trial import try_target
 pytestmark = pytest.mark.django_db
 SECRET = "the-secret-of-this-test"
 S3 = {"bucket": "bucket", "access_key": "AKIA"}
+PEM = "-----BEGIN CERTIFICATE-----"
 
 
 @pytest.fixture
@@ -139,6 +144,12 @@ def test_a_package_that_is_missing_is_named(monkeypatch):
             "'port' must be a number",
         ),
         ("webdav", {"url": "http://nas/x", "user": "u"}, "https://"),
+        ("webdav", {"url": "https://nas/x", "user": "u\n"}, "'user' must be one line"),
+        ("webdav", {"url": "https://nas/x", "user": "u" * 1001}, "'user' must be one line"),
+        ("s3", {**S3, "access_key": "A\n"}, "'access_key' must be one line"),
+        ("s3", {**S3, "access_key": "A B"}, "'access_key' must be the id of a key"),
+        ("s3", {**S3, "region": "eu/1"}, "'region' must be the name of a region"),
+        ("s3", {**S3, "ca": f"{PEM}\n{PEM.replace('BEGIN', 'END')}"}, "'ca' must be"),
     ],
 )
 def test_a_configuration_that_cannot_be_used_is_refused_in_words(kind, config, said):
@@ -235,6 +246,50 @@ def test_a_credential_goes_in_and_never_comes_out(boss, caplog):
     everything = said + caplog.text + repr(one) + str(list(LogEntry.objects.values()))
     assert SECRET not in everything
     assert "is required" in refused
+
+
+@pytest.mark.parametrize(
+    "config",
+    ['{"bucket": "b", "access_key": "\\u0000"}', '{"port": ' + "9" * 5000 + "}", "[" * 100_000],
+)
+def test_json_that_no_database_holds_is_refused_at_its_field(boss, config):
+    said = boss.post(page("add"), form(config=config))
+    assert "config" in said.context["adminform"].form.errors
+    assert not BackupTarget.objects.exists()
+
+
+def test_the_report_of_an_error_does_not_tell_the_credential(boss, monkeypatch):
+    def broken(target, secret):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("backups.admin.targets.keep_credential", broken)
+    reports = []
+
+    def report(request, **_):
+        reports.append(ExceptionReporter(request, *sys.exc_info()).get_traceback_html())
+
+    with pytest.raises(RuntimeError):
+        got_request_exception.connect(report)
+        try:
+            boss.post(page("add"), form())
+        finally:
+            got_request_exception.disconnect(report)
+    assert "new_credential" in reports[0]
+    assert SECRET not in reports[0]
+
+
+def test_a_client_of_s3_that_panics_fails_as_a_target_does(monkeypatch):
+    """What it raises is no ``Exception``, and would end whatever runs."""
+
+    class PanicException(BaseException):
+        pass
+
+    def panics(*_, **__):
+        raise PanicException
+
+    monkeypatch.setattr("obstore.put", panics)
+    with open_store(target("s3", S3)) as store, pytest.raises(TargetError, match="gave up"):
+        store.put("x", [b"x"])
 
 
 def test_a_credential_is_not_sent_to_another_host_than_it_was_entered_for(boss):
