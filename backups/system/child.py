@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
 from subprocess import DEVNULL, PIPE, Popen
+from typing import IO
 
 from backups.errors import ToolFailed
 
@@ -64,6 +65,13 @@ def output(program: Program, checkpoint: Callable[[], object]) -> Iterator[bytes
             break
         yield piece
     refuse_failed(program)
+
+
+def write(pipe: IO[bytes], piece: bytes) -> None:
+    """All of it: an unbuffered pipe may take less."""
+    left = memoryview(piece)
+    while left:
+        left = left[pipe.write(left) :]
 
 
 def refuse_failed(program: Program) -> None:

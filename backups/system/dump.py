@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from django.db import connections
 
 from backups.data.snapshot import Snapshot, snapshot
-from backups.system.child import output, started
-from backups.system.tools import environment, programs, server_major
+from backups.errors import ToolFailed
+from backups.system.child import Program, output, refuse_failed, started, write
+from backups.system.tools import environment, programs, server_major, surroundings
 
 LOCK_SECONDS = 60
 # Of every schema, as pg_dump takes them; partitions are locked with their table.
@@ -25,7 +26,8 @@ ORDER BY pg_class.oid
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """``taken`` is the moment; ``pieces`` may be read once, and raise ``ToolFailed`` when the program died.
+    """``taken`` is the moment; ``pieces`` may be read once, and raise ``ToolFailed`` when the program died, or
+    when what it wrote is no whole dump.
 
     ``size`` is that of the database on disk, in bytes: about what comes, for people.
     """
@@ -48,7 +50,7 @@ def dumped(using: str, checkpoint: Callable[[], object]) -> Iterator[Dump]:
     ``ToolMissing`` before anything else, ``TablesLocked``, ``RightsMissing``.
     """
     standing = connections[using]
-    found = programs(server_major(standing), "pg_dump")
+    found = programs(server_major(standing), "pg_dump", "pg_restore")
     # What is rewritten (ALTER TABLE) after the snapshot would look empty in it.
     with standing.cursor() as cursor:
         cursor.execute(TABLES)
@@ -63,8 +65,27 @@ def dumped(using: str, checkpoint: Callable[[], object]) -> Iterator[Dump]:
             f"--lock-wait-timeout={LOCK_SECONDS * 1000}",
             f"--snapshot={exported}",
         ]
-        with started(command, environment(taken.connection), tells=True) as program:
-            yield Dump(taken, size, output(program, checkpoint))
+        reading = [str(found / "pg_restore"), "--file=/dev/null"]
+        with (
+            started(command, environment(taken.connection), tells=True) as program,
+            started(reading, surroundings(), reads=True) as reader,
+        ):
+            yield Dump(taken, size, _read_along(output(program, checkpoint), reader))
+
+
+def _read_along(pieces: Iterator[bytes], reader: Program) -> Iterator[bytes]:
+    """The same pieces; at their end they were a dump that can be read to its end. Programs may fail and say nothing."""
+    assert reader.stdin is not None
+    try:
+        for piece in pieces:
+            write(reader.stdin, piece)
+            yield piece
+        reader.stdin.close()
+    except BrokenPipeError:
+        raise ToolFailed(
+            "pg_restore cannot read what pg_dump wrote: nothing of it was kept"
+        ) from None
+    refuse_failed(reader)
 
 
 def _exported(taken: Snapshot) -> tuple[str, int]:

@@ -7,14 +7,13 @@ the copy safe. So there is no moment at which a worker sees a job that it could 
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
-from typing import IO
 
 from django.db import connections
 
 from backups.archive.read import Archive
 from backups.data.spec import discover
 from backups.errors import ToolFailed
-from backups.system.child import PIECE, Program, refuse_failed, started
+from backups.system.child import PIECE, Program, refuse_failed, started, write
 from backups.system.precheck import refuse_filled
 from backups.system.quiet import quiet
 from backups.system.tools import environment, programs, server_major
@@ -78,7 +77,7 @@ def _feed(sql: Program, archive: Archive, checkpoint: Callable[[], object]) -> N
         # To its end: the last piece is compared after it was handed out.
         for piece in archive.dump():
             checkpoint()
-            _write(sql.stdin, piece)
+            write(sql.stdin, piece)
         sql.stdin.close()
     except BrokenPipeError:
         raise ToolFailed(
@@ -100,7 +99,7 @@ class _Between(Thread):
         with suppress(OSError, ValueError):
             while piece := self._from.read(PIECE):
                 self._tail += piece
-                _write(self._to, self._tail[:-TAIL])
+                write(self._to, self._tail[:-TAIL])
                 self._tail = self._tail[-TAIL:]
             return
         with suppress(OSError):
@@ -113,14 +112,7 @@ class _Between(Thread):
             raise ToolFailed("pg_restore ended without a COMMIT: nothing was restored")
         safe = f"{BEFORE}{set_aside()}\n{RUNS}{quiet(discover())}".encode()
         try:
-            _write(self._to, head + safe + commit + rest)
+            write(self._to, head + safe + commit + rest)
             self._to.close()
         except BrokenPipeError:
             raise ToolFailed("psql met an error in the SQL: nothing was restored") from None
-
-
-def _write(pipe: IO[bytes], piece: bytes) -> None:
-    """All of it: an unbuffered pipe may take less."""
-    left = memoryview(piece)
-    while left:
-        left = left[pipe.write(left) :]

@@ -48,12 +48,17 @@ def environment(connection: BaseDatabaseWrapper) -> dict[str, str]:
     The password is in it: an environment is seen by nobody but the account itself.
     """
     given: Mapping[str, Any] = connection.get_connection_params()
-    kept = {key: value for key, value in os.environ.items() if key in KEPT or key[:2] == "PG"}
+    kept = surroundings() | {key: value for key, value in os.environ.items() if key[:2] == "PG"}
     for option in pq.Conninfo.get_defaults():
         value = given.get(option.keyword.decode())
         if option.envvar and value not in (None, ""):
             kept[option.envvar.decode()] = str(value)
     return kept | {"PGAPPNAME": "hubqueue-backup"}
+
+
+def surroundings() -> dict[str, str]:
+    """What a program needs that reaches no database."""
+    return {key: value for key, value in os.environ.items() if key in KEPT}
 
 
 def _candidates() -> Iterator[Path]:

@@ -29,7 +29,9 @@ PART = 16 * 1024 * 1024
 PARTS_AT_ONCE = 2
 ANSWER = re.compile(r"status code: (\d{3})")
 WRONG_SECRET = re.compile("SignatureDoesNotMatch|InvalidAccessKeyId|ExpiredToken|InvalidToken")
-PANIC = "PanicException"  # of the library's own language: no `Exception`, so it would end the worker
+PANIC = (
+    "PanicException"  # of the library's own language: no `Exception`, so it would end the worker
+)
 FULL = re.compile("QuotaExceeded|StorageFull|EntityTooLarge")
 
 

@@ -15,7 +15,13 @@ from hubqueue.querysets import database_now
 
 pytestmark = pytest.mark.django_db
 VIEWS = {"view_backuprun", "view_backuptarget", "view_backuprestore", "view_backupschedule"}
-ASKED = {"confirmed": "1", "reason": "why", "until": "2999-01-01", "if_there": "skip", "typed": "acme"}
+ASKED = {
+    "confirmed": "1",
+    "reason": "why",
+    "until": "2999-01-01",
+    "if_there": "skip",
+    "typed": "acme",
+}
 PAGES = {
     **{word: ("backuprun", verb) for word, verb in run_verbs.VERBS.items()},
     "start": ("backuptarget", run_verbs.START),

@@ -267,9 +267,9 @@ def test_tools_that_are_missing_or_older_than_the_server_are_refused_before_anyt
     settings.BACKUPS_PG_BIN = str(tmp_path)
     with pytest.raises(ToolMissing, match="got none"), dumped("default", nothing):
         pass
-    old = tmp_path / "pg_dump"
-    old.write_text("#!/bin/sh\necho 'pg_dump (PostgreSQL) 9.6.24'\n")
-    old.chmod(0o755)
+    for name in ("pg_dump", "pg_restore"):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho '{name} (PostgreSQL) 9.6.24'\n")
+        (tmp_path / name).chmod(0o755)
     with pytest.raises(ToolMissing, match=r"got version 9: install"), dumped("default", nothing):
         pass
     assert objects(store) == []
