@@ -74,7 +74,12 @@ class Snapshot:
     lineage: str
 
     def end(self) -> None:
-        """Let the view go before the connection, so that VACUUM goes on. Cursors that hold their rows stay readable."""
+        """Let the view go before the connection, so that VACUUM goes on. Cursors that hold their rows stay readable.
+
+        Through a pooler in transaction mode the view stays until the block ends: it gives the session to others.
+        """
+        if self.connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
+            return
         with self.connection.cursor() as cursor:
             cursor.execute("COMMIT")
             cursor.execute("SET idle_session_timeout = 0")

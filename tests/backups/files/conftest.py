@@ -54,12 +54,15 @@ def media(tmp_path: Path, settings: Any) -> Path:
 
 
 @pytest.fixture
-def cellar(
-    media: Path, tmp_path: Path, settings: Any, transactional_db: None
-) -> Iterator[BackupTarget]:
+def cellar(media: Path, tmp_path: Path, settings: Any, emptied: None) -> BackupTarget:
     settings.BACKUPS_VOLUME = str(tmp_path)
     settings.BACKUPS_KEYS = KEY.text
-    yield BackupTarget.objects.create(name="Cellar", kind="local", config={"path": "cellar"})
+    return BackupTarget.objects.create(name="Cellar", kind="local", config={"path": "cellar"})
+
+
+@pytest.fixture
+def emptied(transactional_db: None) -> Iterator[None]:
+    yield
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE gallery_picture, gallery_album")
 

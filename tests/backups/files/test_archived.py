@@ -151,9 +151,11 @@ def test_a_storage_that_fails_is_tried_again_and_makes_no_archive_without_files(
     assert (run.state, run.media) == ("SUCCEEDED", 1)
 
 
-def test_no_snapshot_is_held_while_files_are_read(
-    cellar: BackupTarget, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("pooled", [False, True])
+def test_no_snapshot_is_held_while_files_are_read_but_through_a_pooler(
+    cellar: BackupTarget, monkeypatch: pytest.MonkeyPatch, pooled: bool
 ) -> None:
+    monkeypatch.setitem(connection.settings_dict, "DISABLE_SERVER_SIDE_CURSORS", pooled)
     for number in range(3):
         hang(file=stored(f"{number}.png", b"%d" % number))
     content, held = taking.content, list[int]()
@@ -170,7 +172,7 @@ def test_no_snapshot_is_held_while_files_are_read(
     monkeypatch.setattr(taking, "content", watched)
     monkeypatch.setattr("backups.files.names.AT_ONCE", 1)
     assert made(cellar).media == 3
-    assert held == [0] * 6
+    assert held == [int(pooled)] * 6
 
 
 def test_lists_are_of_so_many_names_each(

@@ -1,7 +1,8 @@
 """Files come back under exactly the names that rows have, over nothing that is there, and nowhere else."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -9,15 +10,21 @@ from typing import Any
 import pytest
 from django.core.files.storage import FileSystemStorage
 
+from backups.archive.chain import open_chain
+from backups.archive.manifest import About, Manifest, Snapshot
 from backups.archive.read import Archive, open_archive
 from backups.archive.write import ArchiveWriter
+from backups.data.snapshot import snapshot
+from backups.data.spec import discover
+from backups.data.tables import tables
 from backups.errors import FileThere, MemberDamaged, MemberMissing, NameOutside, SchemaAhead
 from backups.files.give import Counted, give_files, refuse_files
 from backups.files.listed import Listed, line
-from backups.models import BackupTarget
+from backups.files.names import names
+from backups.files.take import take
 from tests.backups.archive.directory import Directory
-from tests.backups.archive.made import KEY, RING, about, pieces
-from tests.backups.files.conftest import hang, made, opened, scanned, storages, stored, tree
+from tests.backups.archive.made import KEY, RING, STARTED, about, incremental, pieces
+from tests.backups.files.conftest import hang, scanned, storages, stored, tree
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SUN, MOON = b"the sun" * 1000, bytes(700_000)
@@ -31,14 +38,26 @@ def attic(media: Path) -> Path:
 
 
 @pytest.fixture
-def chain(cellar: BackupTarget) -> Iterator[Chain]:
+def chain(media: Path, tmp_path: Path, emptied: None) -> Iterator[Chain]:
     """A full archive and an incremental one, of three files and of one that was missing."""
     hang(file=stored("a/sun.png", SUN), scan=scanned("moon.png", MOON))
     hang(file="gone.png")
-    made(cellar)
-    hang(file=stored("Ä %s 100% .png", b""))
-    with opened(made(cellar, "incremental")) as found:
-        yield found
+    with Directory(tmp_path / "target") as store:
+        full = archived(store, about())
+        hang(file=stored("Ä %s 100% .png", b""))
+        later = Snapshot(at=STARTED + timedelta(hours=1), transactions="20:20:")
+        last = archived(store, incremental(full, snapshot=later), full.contents)
+        yield open_chain(store, str(last.name), RING)
+
+
+def archived(store: Directory, told: About, held: Collection[str] = ()) -> Manifest:
+    """The files that rows name now, without their rows."""
+    chosen = [each for each in tables(discover()) if each.label.startswith("gallery.")]
+    writer = ArchiveWriter(store, told, KEY)
+    with snapshot(chosen) as taken, names(taken, chosen) as named:
+        taken.end()
+        take(named, storages(), writer, held=held)
+    return writer.finish()
 
 
 def test_all_files_come_back_under_their_names(chain: Chain, media: Path, attic: Path) -> None:

@@ -1,0 +1,99 @@
+"""A tenant's files come back with its rows, before them, and over nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.storage import FileSystemStorage
+
+from backups.models import BackupRestore, BackupRun, BackupTarget
+from backups.restores import request_restore
+from backups.restoring import files
+from hubqueue.models import Pause
+from tests.backups.files.conftest import hang, made, rows, stored, tree
+from tests.backups.restoring.conftest import performed
+
+pytestmark = pytest.mark.django_db(transaction=True)
+State = BackupRestore.State
+
+
+@pytest.fixture
+def archived(cellar: BackupTarget) -> BackupRun:
+    """An archive of acme's rows and files."""
+    for number in range(3):
+        hang(file=stored(f"acme/{number}.png", b"%d" % number))
+    hang("other", file=stored("other.png", b"other"))
+    return made(cellar, tenant="acme")
+
+
+def asked(run: BackupRun, mode: str) -> BackupRestore:
+    return request_restore(run, mode=mode, if_there="skip" if mode == "merge" else "")
+
+
+def named() -> list[str]:
+    return sorted(rows("Picture").values_list("file", flat=True))
+
+
+@pytest.mark.parametrize("mode", ["merge", "replace"])
+def test_rows_come_back_with_their_files_and_other_files_stay(
+    archived: BackupRun, media: Path, mode: str
+) -> None:
+    before, names = tree(media), named()
+    rows("Album").filter(tenant_id="acme").delete()
+    (media / "acme/0.png").unlink()
+    (media / "acme/1.png").write_bytes(b"")  # as a broken write leaves it
+    stored("acme/later.png", b"later")
+    restore = performed(asked(archived, mode))
+    assert (restore.state, restore.code) == (State.SUCCEEDED, "")
+    assert named() == names
+    assert tree(media) == before | {"media/acme/later.png": b"later"}
+
+
+@pytest.mark.parametrize("mode", ["merge", "replace", "inspect"])
+def test_a_file_with_another_content_is_refused_before_anything_is_changed(
+    archived: BackupRun, media: Path, mode: str
+) -> None:
+    (media / "acme/0.png").unlink()
+    (media / "acme/2.png").write_bytes(b"another")
+    rows("Picture").filter(file="acme/1.png").delete()
+    before, names = tree(media), named()
+    restore = performed(asked(archived, mode))
+    if mode == "inspect":
+        assert (restore.state, restore.report["code"]) == (State.SUCCEEDED, "backups.file_there")
+    else:
+        assert (restore.state, restore.code) == (State.FAILED, "backups.file_there")
+    assert named() == names
+    assert tree(media) == before
+    assert not Pause.objects.exists()
+
+
+def test_a_look_tells_of_files(archived: BackupRun) -> None:
+    restore = performed(asked(archived, "inspect"))
+    assert restore.report["files"] == {"names": 3, "missing": 0, "bytes": 3}
+
+
+def test_who_takes_over_writes_the_files_that_are_left_before_any_row(
+    archived: BackupRun, media: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "NOTED", 1)
+    before, names = tree(media), named()
+    rows("Album").filter(tenant_id="acme").delete()
+    for each in (media / "acme").iterdir():
+        each.unlink()
+    save, saved = FileSystemStorage._save, list[str]()  # type: ignore[attr-defined]
+
+    def dying(storage: Any, name: str, content: Any) -> Any:
+        assert named() == ["other.png"]
+        saved.append(name)
+        if len(saved) == 2:
+            raise RuntimeError("as if the process had died here")
+        return save(storage, name, content)
+
+    monkeypatch.setattr(FileSystemStorage, "_save", dying)
+    restore = performed(asked(archived, "merge"), steps=1)
+    assert (restore.state, restore.phase, restore.line) == (State.RUNNING, "files", 1)
+    restore = performed(restore)
+    assert (restore.state, restore.code) == (State.SUCCEEDED, "")
+    assert saved == [f"acme/{number}.png" for number in (0, 1, 1, 2)]
+    assert tree(media) == before
+    assert named() == names
