@@ -15,6 +15,7 @@ from hubqueue.lifecycle.database import alias
 UNBROKEN = (TransactionStatus.IDLE, TransactionStatus.INTRANS)
 # Too many clients, a server that only reads (a demoted primary), a session ended for idling in a transaction.
 NOT_THE_WORK = frozenset({"53300", "25006", "25P03"})
+NOT_TAKEN = frozenset({"53300", "25006"})
 
 
 _began_with = threading.local()
@@ -40,6 +41,16 @@ def is_connection_loss(raised: BaseException, using: str) -> bool:
         return True
     began_with = getattr(_began_with, using, None)
     return _is_gone(connections[using].connection) or bool(began_with and began_with.broken)
+
+
+def broke(raised: BaseException, using: str) -> bool:
+    """Whether a connection that stood was lost: not one that the server did not take, nor a server that only reads."""
+    return (
+        is_connection_loss(raised, using)
+        and getattr(_began_with, using, None) is not None
+        and _sqlstate(raised) not in NOT_TAKEN
+        and not any(getattr(each, "pgconn", None) for each in _chain(raised))
+    )
 
 
 def may_commit(using: str) -> bool:
@@ -110,22 +121,22 @@ def discard(using: str) -> None:
     connection.closed_in_transaction = False
 
 
-def _is_database_error(raised: BaseException | None) -> bool:
-    for _ in range(5):
-        if raised is None:
-            return False
-        if isinstance(raised, Error):
-            return True
-        raised = raised.__cause__ or raised.__context__
-    return False
+def _is_database_error(raised: BaseException) -> bool:
+    return any(isinstance(each, Error) for each in _chain(raised))
 
 
-def _sqlstate(raised: BaseException | None) -> str:
+def _sqlstate(raised: BaseException) -> str:
+    for each in _chain(raised):
+        state = getattr(each, "sqlstate", None)
+        if isinstance(state, str):
+            return state
+    return ""
+
+
+def _chain(raised: BaseException | None) -> Iterator[BaseException]:
+    """An exception and what is behind it."""
     for _ in range(5):
         if raised is None:
             break
-        state = getattr(raised, "sqlstate", None)
-        if isinstance(state, str):
-            return state
+        yield raised
         raised = raised.__cause__ or raised.__context__
-    return ""

@@ -7,9 +7,10 @@ from datetime import timedelta
 from django.db import transaction
 
 from hubqueue.errors import LeaseLost, NoRoom, Unsettled
-from hubqueue.lifecycle.connections import begin, discard, is_connection_loss
-from hubqueue.lifecycle.failure import broken_by
+from hubqueue.lifecycle.connections import begin, broke, discard, is_connection_loss
+from hubqueue.lifecycle.failure import Broken, broken_by
 from hubqueue.lifecycle.guard import ROW_BUSY, Claimed, hold
+from hubqueue.lifecycle.losses import CODE, IN_A_ROW, lost_again, others_stood
 from hubqueue.lifecycle.read_back import read_back
 from hubqueue.lifecycle.room import room
 from hubqueue.lifecycle.settle import Abandon, Settled, Verdict, retry, settle_within
@@ -24,7 +25,8 @@ AFTER_REFUSAL = timedelta(seconds=30)
 class Owed:
     """An ended attempt and its verdict. ``record`` runs in the settle's transaction (``Done.record``).
 
-    ``in_doubt``: a COMMIT was sent and its answer lost, so the row may be settled already.
+    ``in_doubt``: a COMMIT was sent and its answer lost, so the row may be settled already. ``instead`` is the verdict
+    should the job turn out to lose its connection each time; ``losses`` is how often ``record`` has.
     """
 
     claimed: Claimed
@@ -33,11 +35,13 @@ class Owed:
     abandon: Abandon | None = None
     record: Callable[[], object] | None = None
     in_doubt: bool = False
+    instead: Verdict | None = None
+    losses: int = 0
 
     @property
     def is_simple(self) -> bool:
         """Whether it can be stored together with others."""
-        return self.record is None and not self.in_doubt
+        return self.record is None and self.instead is None and not self.in_doubt
 
 
 def pay(owed: Owed, *, patience: timedelta = SHORT) -> Settled | Owed | None:
@@ -51,8 +55,9 @@ def pay(owed: Owed, *, patience: timedelta = SHORT) -> Settled | Owed | None:
         return owed
     except Exception as raised:
         if is_connection_loss(raised, owed.using):
+            lost = owed.record is not None and broke(raised, owed.using)
             discard(owed.using)
-            return replace(owed, in_doubt=True)
+            return replace(owed, in_doubt=True, losses=owed.losses + lost)
         if owed.record is None and getattr(raised.__cause__, "sqlstate", None) in ROW_BUSY:
             return owed
         return _unstorable(owed, raised)
@@ -105,16 +110,26 @@ def _together(debts: Sequence[Owed], using: str) -> list[tuple[Owed, Settled | O
 def store(owed: Owed, *, patience: timedelta) -> Settled:
     """The settle with what belongs in its transaction. Raises what it meets; then nothing was written."""
     with room(), transaction.atomic(using=owed.using):
-        if owed.record is not None:
+        verdict, record = _as_it_stands(owed)
+        if record is not None:
             hold(owed.claimed, using=owed.using)
-            owed.record()
+            record()
         (settled,) = settle_within(
-            [(owed.claimed, owed.verdict)],
+            [(owed.claimed, verdict)],
             using=owed.using,
             abandon=owed.abandon,
             patience=patience,
         )
     return settled
+
+
+def _as_it_stands(owed: Owed) -> tuple[Verdict, Callable[[], object] | None]:
+    """The verdict, and what is recorded with it: another one for work that ends its own session each time."""
+    if owed.instead is not None and lost_again(owed.claimed, using=owed.using):
+        return owed.instead, None
+    if owed.losses >= IN_A_ROW and others_stood(owed.claimed.claimed_at, using=owed.using):
+        return retry(Broken(CODE), after=AFTER_REFUSAL), None
+    return owed.verdict, owed.record
 
 
 def _unstorable(owed: Owed, raised: Exception) -> Owed:

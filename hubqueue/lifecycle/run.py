@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import assert_never
@@ -21,10 +21,11 @@ from hubqueue.errors import (
 )
 from hubqueue.lifecycle import detached, transactional
 from hubqueue.lifecycle import settle as verdicts
-from hubqueue.lifecycle.connections import begin, discard, is_connection_loss, is_left_open
+from hubqueue.lifecycle.connections import begin, broke, discard, is_connection_loss, is_left_open
 from hubqueue.lifecycle.context import JobContext, Watch
 from hubqueue.lifecycle.failure import Broken, broken_by, code_word, printable
 from hubqueue.lifecycle.guard import Claimed
+from hubqueue.lifecycle.losses import CODE
 from hubqueue.lifecycle.owed import Owed, pay
 from hubqueue.lifecycle.settle import Settled, Verdict
 from hubqueue.lifecycle.work import Work, abandon_of, exhausted
@@ -104,9 +105,10 @@ def run(attempt: Attempt) -> Settled | Owed | None:
     except LeaseLost:
         _let_go(attempt)
         return None
-    except transactional.InDoubt:
+    except transactional.InDoubt as lost:
+        instead = _if_again(attempt, lost)
         _let_go(attempt)
-        return lost_in_commit(attempt)
+        return lost_in_commit(attempt, instead=instead)
     except detached.Unstored as unstored:
         _let_go(attempt)
         return unstored.owed
@@ -119,14 +121,14 @@ def run(attempt: Attempt) -> Settled | Owed | None:
             abandon_of(attempt.work, using=attempt.using),
         )
     except BaseException as raised:
-        verdict = _verdict_on(attempt, raised)
+        verdict, instead = _verdict_on(attempt, raised), _if_again(attempt, raised)
         if (
             isinstance(raised, Interrupted | Unanswered)
             or is_connection_loss(raised, attempt.using)
             or is_left_open(attempt.using)
         ):
             _let_go(attempt)
-        return _pay(attempt, verdict)
+        return _pay(attempt, verdict, instead=instead)
 
 
 def answer_of(attempt: Attempt) -> Result | None:
@@ -138,9 +140,9 @@ def answer_of(attempt: Attempt) -> Result | None:
     return answer
 
 
-def lost_in_commit(attempt: Attempt) -> Settled | Owed | None:
+def lost_in_commit(attempt: Attempt, *, instead: Verdict | None = None) -> Settled | Owed | None:
     """COMMIT was sent and its answer lost: read the outcome back, or hand the attempt back."""
-    return _pay(attempt, verdicts.hand_back("connection_lost", after=_moment()), doubt=True)
+    return _pay(attempt, verdicts.hand_back(CODE, after=_moment()), doubt=True, instead=instead)
 
 
 def interrupted(attempt: Attempt) -> Settled | Owed | None:
@@ -182,10 +184,17 @@ def _verdict_on(attempt: Attempt, raised: BaseException) -> Verdict:
     if type(raised) is Interrupted:
         return verdicts.hand_back("interrupted")
     if isinstance(raised, Unanswered) or is_connection_loss(raised, attempt.using):
-        return verdicts.hand_back("connection_lost", after=_moment())
+        return verdicts.hand_back(CODE, after=_moment())
     if isinstance(raised, StopRequested) and attempt.watch.stop is not None:
         return verdicts.hand_back(StopRequested.code)
     return _failed(attempt, broken_by(raised))
+
+
+def _if_again(attempt: Attempt, raised: BaseException) -> Verdict | None:
+    """The verdict on an attempt whose connection was lost, should it not be the first one in a row."""
+    if isinstance(raised, Interrupted | Unanswered) or not broke(raised, attempt.using):
+        return None
+    return _failed(attempt, replace(broken_by(raised), code=CODE))
 
 
 def _failed(
@@ -202,7 +211,9 @@ def _failed(
     return verdicts.retry(broken, after=wait, spend=spend)
 
 
-def _pay(attempt: Attempt, verdict: Verdict, *, doubt: bool = False) -> Settled | Owed | None:
+def _pay(
+    attempt: Attempt, verdict: Verdict, *, doubt: bool = False, instead: Verdict | None = None
+) -> Settled | Owed | None:
     return pay(
         Owed(
             attempt.claimed,
@@ -210,6 +221,7 @@ def _pay(attempt: Attempt, verdict: Verdict, *, doubt: bool = False) -> Settled 
             attempt.using,
             abandon_of(attempt.work, using=attempt.using),
             in_doubt=doubt,
+            instead=instead,
         )
     )
 

@@ -116,6 +116,16 @@ def poison(job: JobContext, *, name: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@handler("proof.severed", group=5, max_attempts=2, backoff=SOON)
+def severed(job: JobContext, *, name: str, sever: bool) -> None:
+    """In one commit with others. Some end their own session, every time."""
+    began(job, name)
+    write(name)
+    if sever:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+
 def act(job: JobContext, name: str) -> Result | None:
     """Wait at this run's own gate; then do what is written there: write, guarded, progress, and an outcome."""
     fence = job.claimed.fence
