@@ -67,7 +67,7 @@ def run_together(attempts: Sequence[Attempt], call: Call) -> list[Settled | Owed
         if lost:
             discard(using)
         if lost and committing and not committed:
-            return [lost_in_commit(attempt) for attempt in attempts]
+            return [lost_in_commit(attempt, raised) for attempt in attempts]
         return None
     except BaseException:
         return None

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import assert_never
@@ -25,7 +25,7 @@ from hubqueue.lifecycle.connections import begin, broke, discard, is_connection_
 from hubqueue.lifecycle.context import JobContext, Watch
 from hubqueue.lifecycle.failure import Broken, broken_by, code_word, printable
 from hubqueue.lifecycle.guard import Claimed
-from hubqueue.lifecycle.losses import CODE
+from hubqueue.lifecycle.losses import loss
 from hubqueue.lifecycle.owed import Owed, pay
 from hubqueue.lifecycle.settle import Settled, Verdict
 from hubqueue.lifecycle.work import Work, abandon_of, exhausted
@@ -108,7 +108,7 @@ def run(attempt: Attempt) -> Settled | Owed | None:
     except transactional.InDoubt as lost:
         instead = _if_again(attempt, lost)
         _let_go(attempt)
-        return lost_in_commit(attempt, instead=instead)
+        return lost_in_commit(attempt, lost, instead=instead)
     except detached.Unstored as unstored:
         _let_go(attempt)
         return unstored.owed
@@ -140,9 +140,11 @@ def answer_of(attempt: Attempt) -> Result | None:
     return answer
 
 
-def lost_in_commit(attempt: Attempt, *, instead: Verdict | None = None) -> Settled | Owed | None:
+def lost_in_commit(
+    attempt: Attempt, raised: BaseException, *, instead: Verdict | None = None
+) -> Settled | Owed | None:
     """COMMIT was sent and its answer lost: read the outcome back, or hand the attempt back."""
-    return _pay(attempt, verdicts.hand_back(CODE, after=_moment()), doubt=True, instead=instead)
+    return _pay(attempt, _handed_back(raised), doubt=True, instead=instead)
 
 
 def interrupted(attempt: Attempt) -> Settled | Owed | None:
@@ -184,7 +186,7 @@ def _verdict_on(attempt: Attempt, raised: BaseException) -> Verdict:
     if type(raised) is Interrupted:
         return verdicts.hand_back("interrupted")
     if isinstance(raised, Unanswered) or is_connection_loss(raised, attempt.using):
-        return verdicts.hand_back(CODE, after=_moment())
+        return _handed_back(raised)
     if isinstance(raised, StopRequested) and attempt.watch.stop is not None:
         return verdicts.hand_back(StopRequested.code)
     return _failed(attempt, broken_by(raised))
@@ -194,7 +196,7 @@ def _if_again(attempt: Attempt, raised: BaseException) -> Verdict | None:
     """The verdict on an attempt whose connection was lost, should it not be the first one in a row."""
     if isinstance(raised, Interrupted | Unanswered) or not broke(raised, attempt.using):
         return None
-    return _failed(attempt, replace(broken_by(raised), code=CODE))
+    return _failed(attempt, loss(raised))
 
 
 def _failed(
@@ -224,6 +226,10 @@ def _pay(
             instead=instead,
         )
     )
+
+
+def _handed_back(raised: BaseException) -> Verdict:
+    return verdicts.hand_back(loss(raised), after=_moment())
 
 
 def _moment() -> timedelta:

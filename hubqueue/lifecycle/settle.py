@@ -74,9 +74,10 @@ def set_aside(reason: str) -> Verdict:
     return Verdict(Move.SET_ASIDE, reason=reason[:200], spend=False)
 
 
-def hand_back(code: str | None = None, *, after: timedelta | None = None) -> Verdict:
+def hand_back(why: str | Broken | None = None, *, after: timedelta | None = None) -> Verdict:
     """The attempt did not take place, or says nothing about the job: back to READY, unspent."""
-    broken = Broken(code) if code else None
+    broken = Broken(why) if isinstance(why, str) else why
+    code = broken.code if broken else None
     return Verdict(Move.HAND_BACK, wait=after, spend=False, code=code, suspect=None, broken=broken)
 
 

@@ -1,11 +1,17 @@
 """Renew the leases of all children, carry their progress, and bring back stop requests and lost fences."""
 
+from datetime import timedelta
 from uuid import UUID
 
-from hubqueue.conf import conf
+from hubqueue.conf import Conf, conf
 from hubqueue.lifecycle.workers import Held, held_by, renew, store_progress
 from hubqueue.runner.board import InFlight
 from hubqueue.runner.crew import Child, Crew
+
+
+def patience(conf: Conf) -> timedelta:
+    """How long one statement of a round may wait: two that wait in vain, one after the other, cost no lease."""
+    return (conf.lease - conf.renew_every) / 3
 
 
 class Heartbeat:

@@ -22,10 +22,19 @@ LATE = 2.0  # a round that ends after so many intervals was held up by something
 class Rounds:
     """Calls ``step`` every ``every`` (jittered by a tenth), at once after ``hurry()``, and soon after an error."""
 
-    def __init__(self, name: str, step: Callable[[], None], every: timedelta) -> None:
+    def __init__(
+        self,
+        name: str,
+        step: Callable[[], None],
+        every: timedelta,
+        *,
+        deadline: timedelta | None = None,
+    ) -> None:
+        """``deadline`` bounds each statement; that of the settings bounds it in any case."""
         self.name = name
         self._step = step
         self._every = every.total_seconds()
+        self._deadline = min(deadline or timedelta.max, conf().statement_deadline)
         self._hurry = Event()
         self._stopped = False
         self._rarely = Rarely()
@@ -60,7 +69,7 @@ class Rounds:
         return max(0.0, now - self._steady_since)
 
     def _run(self) -> None:
-        set_deadline(conf().statement_deadline)
+        set_deadline(self._deadline)
         while not self._stopped:
             self._hurry.clear()
             pause = self._every * random.uniform(0.9, 1.1)

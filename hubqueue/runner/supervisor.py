@@ -11,7 +11,7 @@ from uuid import UUID
 from hubqueue.conf import conf
 from hubqueue.lifecycle.database import alias
 from hubqueue.runner.crew import Child, Crew
-from hubqueue.runner.heartbeat import Heartbeat
+from hubqueue.runner.heartbeat import Heartbeat, patience
 from hubqueue.runner.options import BadOptions, Options
 from hubqueue.runner.rounds import Rounds
 from hubqueue.runner.spawn import Spawner
@@ -40,7 +40,9 @@ class Supervisor:
         self.spawner = Spawner(options)
         using = alias()
         heartbeat = Heartbeat(self.crew, using=using)
-        self.heartbeat = Rounds("renewal", heartbeat.beat, conf().renew_every)
+        self.heartbeat = Rounds(
+            "renewal", heartbeat.beat, conf().renew_every, deadline=patience(conf())
+        )
         self.sweeper = Sweeper(
             list(options.caps), using=using, steady=lambda: self.heartbeat.steady
         )

@@ -225,7 +225,7 @@ def test_a_lost_connection_is_not_the_attempts_fault(afloat: Afloat, inside: boo
 
     settled = afloat.run(loses)
     assert (settled.state, settled.attempts) == (State.READY, 0)
-    assert history(settled.id) == [(False, "connection_lost", "")]
+    assert history(settled.id) == [(False, "connection_lost", "OperationalError")]
     assert not Group.objects.exists()
 
 

@@ -49,7 +49,13 @@ def end_own_session(job: JobContext | None = None) -> None:
 def lost_before(job_id: object, times: int = IN_A_ROW - 1, **values: Any) -> None:
     """So many attempts lost their connection before this one."""
     moment = now()
-    row = {"attempt": 1, "code": LOST[0], "spent": LOST[1], "started_at": moment, "failed_at": moment}
+    row = {
+        "attempt": 1,
+        "code": LOST[0],
+        "spent": LOST[1],
+        "started_at": moment,
+        "failed_at": moment,
+    }
     Failure.objects.bulk_create(Failure(job_id=job_id, **row | values) for _ in range(times))
 
 

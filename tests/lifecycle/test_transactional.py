@@ -181,7 +181,9 @@ def test_a_connection_that_is_cut_inside_the_handler_costs_no_attempt(each: Any)
     settled = run_script(lose, each)
     settled = pay(settled) if isinstance(settled, Owed) else settled
     assert (settled.state, settled.attempts) == (State.READY, 0)
-    assert Failure.objects.get().code == "connection_lost"
+    failure = Failure.objects.get()
+    assert (failure.code, failure.sqlstate) == ("connection_lost", "57P01")
+    assert "lose" in {frame["function"] for frame in failure.frames}
 
 
 def test_a_record_that_raises_is_a_failed_attempt_of_a_detached_job() -> None:

@@ -1,4 +1,4 @@
-"""A handler that ends its own session each time ends as a dead letter; what runs in one commit with it loses nothing."""
+"""A handler that ends its own session each time is a dead letter; what shares its commit loses nothing."""
 
 import pytest
 
