@@ -22,6 +22,7 @@ EXPLAINED = {
     ("interrupted", ""),
     ("row_busy", ""),
     ("connection_lost", ""),
+    ("connection_lost", "57P01"),
 }
 
 
