@@ -18,6 +18,10 @@ class Column(models.Field):
     def db_type(self, connection: Any) -> str:
         return self.type
 
+    def deconstruct(self) -> Any:
+        name, path, args, kwargs = super().deconstruct()
+        return name, path, [self.type, *args], kwargs
+
 
 class Everything(models.Model):
     big = models.BigIntegerField(null=True)

@@ -1,0 +1,93 @@
+"""An installation as its people have it: a database, an environment, and processes of ``manage.py``."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.db import connections
+
+from tests.backups.targets.conftest import Place
+from tests.conftest import CHECKOUT, _url
+from tests.support.workers import WorkerTree
+
+MAKE_TARGETS = """
+import json, sys
+from backups.models import BackupTarget
+from backups.targets.credential import keep_credential
+for name, kind, config, secret in json.load(sys.stdin):
+    keep_credential(BackupTarget.objects.create(name=name, kind=kind, config=config), secret)
+"""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """One on the database that Django knows by ``alias`` here, with ``env`` beside."""
+
+    alias: str
+    env: dict[str, str]
+
+    def manage(self, *arguments: str, given: str = "", **env: str) -> str:
+        """What the command says. Fails the test with what it says of an error."""
+        ended = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=CHECKOUT,
+            env=self.environment | env,
+            input=given,
+            text=True,
+            capture_output=True,
+            check=False,
+            timeout=900,
+        )
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    def add_targets(self, places: Iterable[Place]) -> None:
+        """A target of each place, named after its kind."""
+        rows = [(each.kind, each.kind, each.config, each.secret) for each in places]
+        self.manage("shell", "--no-imports", "-c", MAKE_TARGETS, given=json.dumps(rows))
+
+    def worker(self, log: Path) -> WorkerTree:
+        """It serves the queue of backups."""
+        arguments = ["--no-scheduler", "--queues", "backups"]
+        return WorkerTree(arguments, env=self.environment, log=log)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return self.env | {"DATABASE_URL": _url(connections[self.alias].settings_dict)}
+
+
+def environment(volume: Path, keys: str, **more: str) -> dict[str, str]:
+    """What every process of an installation is given."""
+    return {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "tests.backups.proof.settings",
+        "PYTHONPATH": str(CHECKOUT),
+        "PYTHONUNBUFFERED": "1",
+        "BACKUPS_VOLUME": str(volume),
+        "BACKUPS_KEYS": keys,
+        **more,
+    }
+
+
+def peak_of(pid: int) -> int:
+    """The most memory that a process which is there had, in bytes."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError(f"{pid} is gone")
+
+
+def peak_of_ended() -> int:
+    """The most memory that any process had which was waited for here, in bytes."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+
+
+def told(of: str) -> Any:
+    """What a command wrote with ``--json``."""
+    return json.loads(of)

@@ -1,0 +1,138 @@
+"""From a request to the same rows in an empty database, by processes alone, through every kind of target."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.test import override_settings
+
+from backups.data import checksum
+from backups.data.snapshot import snapshot
+from backups.data.spec import discover
+from backups.data.tables import tables
+from backups.keys import MasterKey
+from tests.backups.data.databases import Pair, database, installed, renew
+from tests.backups.data.test_rows import fill
+from tests.backups.proof.installation import (
+    Installation,
+    environment,
+    peak_of,
+    peak_of_ended,
+    told,
+)
+from tests.backups.targets.conftest import KINDS, Place, Places
+from tests.backups.targets.servers import serving
+from tests.support.workers import WorkerTree
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True, databases=["default", "source", "copy"]),
+]
+OLD, NEW = MasterKey("old", bytes(range(32))), MasterKey("new", bytes(range(1, 33)))
+# A million takes minutes: set it to see the figures that docs/backups/rows.md has.
+ROWS = int(os.environ.get("PROOF_ROWS", "50000"))
+MIB = 1024 * 1024
+FILL = "from tests.backups.data.test_project import fill; fill()"
+REGISTRATIONS = """
+INSERT INTO leads_registration (id, event_id, state, active, name, email, phone, company_name, partner_id,
+    sale_order_id, created_at)
+SELECT gen_random_uuid(), leads_event.id, 'open', true, 'Person ' || n, md5(n::text) || '@example.org', '', '', '', '',
+    now() FROM generate_series(1, %s) AS n, leads_event
+"""
+REFERENCES = (
+    "INSERT INTO everything_person (id, name, boss_id) VALUES (1, 'a', 3), (2, 'b', 1), (3, 'c', 2)",
+    "INSERT INTO everything_club VALUES ('x'), ('y')",
+    "INSERT INTO everything_person_clubs (person_id, club_id) VALUES (1, 'x'), (3, 'y')",
+    "INSERT INTO everything_person_friends (from_person_id, to_person_id) VALUES (1, 2), (2, 1), (3, 3)",
+    "INSERT INTO everything_stamped (person_id, number) VALUES (1, 1), (1, 2)",
+    "INSERT INTO everything_hen (id, came_of_id) VALUES (1, 2), (2, 1)",
+    "INSERT INTO everything_egg (id, laid_by_id) VALUES (1, 1), (2, 2)",
+)
+
+
+@dataclass
+class Stage:
+    """The installation that is archived with its worker, and the name of an empty database to copy."""
+
+    source: Installation
+    worker: WorkerTree
+    template: str
+    volume: Path
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: Any) -> Iterator[list[Place]]:
+    """A server of each kind, and the directory of the local one."""
+    made, found = Places(tmp_path_factory.mktemp("servers")), []
+    with ExitStack() as stack:
+        for kind in KINDS:
+            root = tmp_path_factory.mktemp(kind) / ("bucket" if kind == "s3" else "store")
+            root.mkdir()
+            port = 0
+            if kind != "local":
+                port = stack.enter_context(serving(kind, root.parent, *made.options(kind)))
+            found.append(made.place(kind, port, root))
+        yield found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stage(
+    django_db_setup: None, django_db_blocker: Any, places: list[Place], tmp_path_factory: Any
+) -> Iterator[Stage]:
+    volume = places[KINDS.index("local")].root.parent
+    env = environment(volume, OLD.text)
+    with (
+        django_db_blocker.unblock(),
+        override_settings(INSTALLED_APPS=installed()),
+        database("empty") as empty,
+    ):
+        template = empty.settings_dict["NAME"]
+        made = Installation("empty", env)
+        made.manage("migrate", "--run-syncdb", "--verbosity", "0")
+        made.add_targets(places)
+        with database("source"), database("copy"):
+            renew("source", template)
+            source = Installation("source", env)
+            write_rows(source)
+            worker = source.worker(tmp_path_factory.mktemp("worker") / "log")
+            yield Stage(source, worker, template, volume)
+            worker.kill_tree()
+
+
+def write_rows(source: Installation) -> None:
+    """Every type, references of every kind, what the project's own applications write, and many rows."""
+    source.manage("shell", "--no-imports", "-c", FILL)
+    pair = Pair()
+    fill(pair)
+    with transaction.atomic(using="source"):
+        for statement in REFERENCES:
+            pair.execute(statement)
+    pair.execute(REGISTRATIONS, [ROWS])
+
+
+def sums(alias: str) -> dict[str, checksum.Checksum]:
+    chosen = tables(discover())
+    with snapshot(chosen, alias) as taken:
+        return checksum.of_tables(taken.connection, chosen)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_row_of_every_type_comes_back_through_each_kind_of_target(
+    stage: Stage, kind: str
+) -> None:
+    """The keys were rotated in between: the one that the archive needs is the second of the ring."""
+    run = told(stage.source.manage("backups", "run", "--target", kind, "--json"))
+    assert (run["state"], run["code"], run["findings"]) == ("SUCCEEDED", "", [])
+    peak = max(peak_of(each.pid) for each in stage.worker.children())
+    renew("copy", stage.template)
+    copy = Installation("copy", environment(stage.volume, f"{NEW.text},{OLD.text}"))
+    back = told(copy.manage("backups", "restore", run["archive"], "--target", kind, "--json"))
+    assert sum(back["rows"].values()) == run["rows"] > ROWS
+    assert sums("copy") == sums("source")
+    assert peak < 200 * MIB
+    assert peak_of_ended() < 200 * MIB
