@@ -32,6 +32,7 @@ from backups.errors import (
     ContentDiffers,
     MemberDamaged,
     MemberMissing,
+    ObjectMissing,
     SizeDiffers,
     TargetError,
 )
@@ -145,7 +146,10 @@ class ArchiveWriter:
 
     def _put(self, path: str, pieces: Iterable[bytes]) -> Measure:
         name, sent = f"{self.name}/{path}", Measure()
-        reported = self._store.put(name, sent.through(pieces))
+        try:
+            reported = self._store.put(name, sent.through(pieces))
+        except ObjectMissing:
+            raise SizeDiffers(f"The target took {path} and has nothing of it.") from None
         if reported != sent.bytes:
             self._forget(name)
             raise SizeDiffers(

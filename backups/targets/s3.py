@@ -62,6 +62,8 @@ class S3Target(OpenTarget):
                 region=config.region,
                 virtual_hosted_style_request=False,
                 disable_bulk_delete=True,
+                # A bucket that keeps objects for a time takes none without.
+                checksum_algorithm="SHA256",
                 # Not from the environment of this process.
                 credential_provider=lambda: {  # type: ignore[arg-type,unused-ignore]
                     "access_key_id": config.access_key,

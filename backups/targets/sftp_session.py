@@ -33,7 +33,8 @@ def connect(config: SftpConfig, secret: str, timeout: float) -> tuple[paramiko.T
         with mapped():
             _want_key(transport, config.host_key)
             transport.start_client(timeout=timeout)
-        _check_key(transport.get_remote_server_key(), config.host_key)
+            key = transport.get_remote_server_key()  # it says so when the other has waited in vain
+        _check_key(key, config.host_key)
         with mapped():
             _log_in(transport, config.user, secret)
             client = paramiko.SFTPClient.from_transport(transport)

@@ -240,6 +240,19 @@ def test_a_target_that_stores_less_than_was_sent_is_noticed(store: Directory) ->
     assert list(store.list()) == []
 
 
+def test_a_target_that_has_nothing_of_what_it_took_is_noticed(store: Directory) -> None:
+    class Forgetting(Directory):
+        def put(self, name: str, pieces: Iterable[bytes]) -> int:
+            super().put(name, pieces)
+            self.delete(name)
+            return self.size(name)
+
+    with Forgetting(store.root) as forgetting:
+        writer = ArchiveWriter(forgetting, about(), KEY)
+        with pytest.raises(SizeDiffers, match="has nothing of it"):
+            writer.add_rows("leads.lead", ROWS["leads.lead"])
+
+
 def test_what_is_not_what_it_is_said_to_be_is_not_written(store: Directory) -> None:
     writer = ArchiveWriter(store, about(), KEY)
     with pytest.raises(ContentDiffers, match="another digest"):

@@ -127,7 +127,7 @@ def test_ten_archives_of_every_kind_of_change_bring_back_every_row(
         archive()
         other.commit()
     assert Registration.objects.filter(name__in=["Late", "Later"]).count() == 2
-    late = archive()
+    archive()
 
     with transaction.atomic():
         Registration.objects.filter(pk=rows[7].pk).delete()
@@ -144,7 +144,6 @@ def test_ten_archives_of_every_kind_of_change_bring_back_every_row(
     walk_until_done()
     last = archive()
     assert BackupRun.objects.filter(state="SUCCEEDED").count() == 10
-    assert late.rows is not None
 
     out = StringIO()
     call_command(

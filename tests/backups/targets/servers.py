@@ -2,7 +2,7 @@
 
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,8 +20,8 @@ def rclone() -> str:
 
 
 @contextmanager
-def serving(protocol: str, root: Path, *options: str) -> Iterator[int]:
-    """The port of a server that knows one user."""
+def serving(protocol: str, root: Path, *options: str, within: Sequence[str] = ()) -> Iterator[int]:
+    """The port of a server that knows one user. ``within``: a command that runs the one after it."""
     login = (
         ["--auth-key", f"{USER},{SECRET}"]
         if protocol == "s3"
@@ -31,7 +31,7 @@ def serving(protocol: str, root: Path, *options: str) -> Iterator[int]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = subprocess.Popen(
-        [rclone(), "serve", protocol, str(root), "--addr", f"127.0.0.1:{port}", *login,
+        [*within, rclone(), "serve", protocol, str(root), "--addr", f"127.0.0.1:{port}", *login,
          "--config", "", *options],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip

@@ -2,6 +2,10 @@
 
 import json
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 
 import pytest
 from moto.server import ThreadedMotoServer
@@ -83,3 +87,47 @@ def test_an_object_that_may_not_be_deleted_is_kept(endpoint):
             store.delete("kept")
         assert store.size("kept") == 1
         ask("DELETE", f"{endpoint}/bucket?policy")
+
+
+@contextmanager
+def hearing() -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """A server that takes everything, and the headers of what was put."""
+    heard: list[dict[str, str]] = []
+
+    class Taking(BaseHTTPRequestHandler):
+        def do_PUT(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            heard.append({name.lower(): value for name, value in self.headers.items()})
+            self._say("0")
+
+        def do_HEAD(self):
+            self._say("1")
+
+        def _say(self, length):
+            self.send_response(200)
+            for name, value in (
+                ("ETag", '"x"'),
+                ("Last-Modified", "Mon, 30 Nov 2026 09:00:00 GMT"),
+                ("Content-Length", length),
+            ):
+                self.send_header(name, value)
+            self.end_headers()
+
+        def log_message(self, *_):
+            """Nobody reads it."""
+
+    server = HTTPServer(("127.0.0.1", 0), Taking)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", heard
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_an_object_is_sent_with_its_checksum_without_which_a_bucket_with_object_lock_takes_none():
+    with hearing() as (address, heard), opened(address) as store:
+        assert store.put("a", [b"x"]) == 1
+    (headers,) = heard
+    assert headers["x-amz-checksum-sha256"] == "LXEWQrcmsEQBYnyp+6wy9chTD7GQPMTbAiWHF5IaSIE="
+    assert "x-amz-checksum-sha256" in headers["authorization"]
