@@ -62,7 +62,7 @@ class Installation:
         return self.env | {"DATABASE_URL": _url(connections[self.alias].settings_dict)}
 
 
-def environment(volume: Path, keys: str, **more: str) -> dict[str, str]:
+def environment(volume: Path, keys: str, media: Path) -> dict[str, str]:
     """What every process of an installation is given."""
     return {
         **os.environ,
@@ -71,7 +71,7 @@ def environment(volume: Path, keys: str, **more: str) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "BACKUPS_VOLUME": str(volume),
         "BACKUPS_KEYS": keys,
-        **more,
+        "PROOF_MEDIA": str(media),
     }
 
 

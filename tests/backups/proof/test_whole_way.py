@@ -4,11 +4,13 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connections, transaction
 from django.test import override_settings
 
 from backups.data import checksum
@@ -17,7 +19,7 @@ from backups.data.spec import discover
 from backups.data.tables import tables
 from backups.keys import MasterKey
 from tests.backups.data.databases import Pair, database, installed, renew
-from tests.backups.data.test_rows import fill
+from tests.backups.data.values import fill
 from tests.backups.proof.installation import (
     Installation,
     environment,
@@ -63,6 +65,7 @@ class Stage:
     worker: WorkerTree
     template: str
     volume: Path
+    media: Path
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +88,8 @@ def stage(
     django_db_setup: None, django_db_blocker: Any, places: list[Place], tmp_path_factory: Any
 ) -> Iterator[Stage]:
     volume = places[KINDS.index("local")].root.parent
-    env = environment(volume, OLD.text)
+    media = tmp_path_factory.mktemp("media")
+    env = environment(volume, OLD.text, media)
     with (
         django_db_blocker.unblock(),
         override_settings(INSTALLED_APPS=installed()),
@@ -99,8 +103,9 @@ def stage(
             renew("source", template)
             source = Installation("source", env)
             write_rows(source)
+            write_files(media)
             worker = source.worker(tmp_path_factory.mktemp("worker") / "log")
-            yield Stage(source, worker, template, volume)
+            yield Stage(source, worker, template, volume, media)
             worker.kill_tree()
 
 
@@ -115,6 +120,23 @@ def write_rows(source: Installation) -> None:
     pair.execute(REGISTRATIONS, [ROWS])
 
 
+def write_files(media: Path) -> None:
+    """Empty, of several members' chunks, twice the same, and under names of every kind."""
+    noise = Random(1).randbytes(3 * MIB)
+    for name, content in {"a/b.txt": b"", "é/ü 100% \U0001f600.bin": noise, "same": noise}.items():
+        path = media / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+        with connections["source"].cursor() as cursor:
+            cursor.execute("INSERT INTO everything_everything (file) VALUES (%s)", [name])
+
+
+def tree(root: Path) -> dict[str, str]:
+    """The digest of every file."""
+    files = (each for each in root.rglob("*") if each.is_file())
+    return {str(each.relative_to(root)): sha256(each.read_bytes()).hexdigest() for each in files}
+
+
 def sums(alias: str) -> dict[str, checksum.Checksum]:
     chosen = tables(discover())
     with snapshot(chosen, alias) as taken:
@@ -122,17 +144,18 @@ def sums(alias: str) -> dict[str, checksum.Checksum]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_row_of_every_type_comes_back_through_each_kind_of_target(
-    stage: Stage, kind: str
+def test_every_row_of_every_type_and_every_file_comes_back_through_each_kind_of_target(
+    stage: Stage, kind: str, tmp_path: Path
 ) -> None:
     """The keys were rotated in between: the one that the archive needs is the second of the ring."""
     run = told(stage.source.manage("backups", "run", "--target", kind, "--json"))
     assert (run["state"], run["code"], run["findings"]) == ("SUCCEEDED", "", [])
     peak = max(peak_of(each.pid) for each in stage.worker.children())
     renew("copy", stage.template)
-    copy = Installation("copy", environment(stage.volume, f"{NEW.text},{OLD.text}"))
+    copy = Installation("copy", environment(stage.volume, f"{NEW.text},{OLD.text}", tmp_path))
     back = told(copy.manage("backups", "restore", run["archive"], "--target", kind, "--json"))
     assert sum(back["rows"].values()) == run["rows"] > ROWS
     assert sums("copy") == sums("source")
+    assert tree(tmp_path) == tree(stage.media)
     assert peak < 200 * MIB
     assert peak_of_ended() < 200 * MIB
