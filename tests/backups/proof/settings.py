@@ -5,5 +5,9 @@ import os
 from config.settings.test import *  # noqa: F403 - settings are layered by star import
 from config.settings.test import INSTALLED_APPS
 
-INSTALLED_APPS = [*INSTALLED_APPS, "tests.backups.data.everything.apps.EverythingConfig"]
+INSTALLED_APPS = [
+    *INSTALLED_APPS,
+    "django.contrib.postgres",
+    "tests.backups.data.everything.apps.EverythingConfig",
+]
 MEDIA_ROOT = os.environ["PROOF_MEDIA"]
