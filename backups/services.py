@@ -2,7 +2,7 @@
 
 from django.db import router, transaction
 
-from backups.errors import TargetBusy, TargetDisabled
+from backups.errors import ContentUnknown, TargetBusy, TargetDisabled
 from backups.models import BackupRun, BackupSchedule, BackupTarget, Content
 from backups.run_handler import run_backup
 from backups.running.make import refuse_unknown
@@ -29,6 +29,8 @@ def request_run(
     Raises ``TargetDisabled``, ``TargetBusy`` when a run of something else is running there, ``ContentUnknown``.
     """
     refuse_unknown(content)
+    if tenant == "":
+        raise ContentUnknown("expected a tenant's name, or None for all rows, got an empty name")
     wanted = BackupRun(
         target=target,
         schedule=schedule,

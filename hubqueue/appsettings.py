@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import Field, fields
 from functools import lru_cache
+from math import inf
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from django.conf import settings
@@ -52,7 +53,7 @@ def reader(shape: type[C]) -> Callable[[], C]:
 
 
 def mistyped(conf: Any) -> list[str]:
-    """A sentence for each field whose value is not of its default's type, or is a number not above 0."""
+    """A sentence for each field whose value is not of its default's type, or is a number that is not above 0, or endless."""
     found = []
     for each in fields(conf):
         value, wanted = getattr(conf, each.name), type(each.default)
@@ -61,6 +62,6 @@ def mistyped(conf: Any) -> list[str]:
             found.append(
                 f"{each.name.upper()} must be {wanted.__name__}, got {type(value).__name__}."
             )
-        elif wanted in (int, float) and value <= 0:
-            found.append(f"{each.name.upper()} must be above 0, got {value}.")
+        elif wanted in (int, float) and not 0 < value < inf:
+            found.append(f"{each.name.upper()} must be a number above 0, got {value}.")
     return found

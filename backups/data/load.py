@@ -10,6 +10,7 @@ from psycopg.pq import TransactionStatus
 
 from backups.data.tables import Table
 from backups.data.text_form import SETTINGS
+from backups.data.unlimited import unlimit
 from backups.errors import BackupError
 
 SEQUENCES = """
@@ -108,6 +109,7 @@ def refuse_outside_a_transaction(connection: BaseDatabaseWrapper) -> None:
 
 
 def prepare(connection: BaseDatabaseWrapper, tables: Sequence[Table]) -> None:
+    unlimit(connection)
     with connection.cursor() as cursor:
         for statement in (*SETTINGS, "SET CONSTRAINTS ALL DEFERRED"):
             cursor.execute(statement)

@@ -1,7 +1,7 @@
 """One view of the whole database, that of one moment, for as long as an export takes."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -11,17 +11,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 
 from backups.data.text_form import SETTINGS
+from backups.data.unlimited import unlimit
 from backups.errors import BackupError
 from hubqueue.api import dedicated_connection
 
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-# `row_security = off` makes a policy that would hide rows an error instead.
-UNLIMITED = (
-    "SET LOCAL statement_timeout = 0",
-    "SET LOCAL idle_in_transaction_session_timeout = 0",
-    "SET LOCAL row_security = off",
-)
-TRANSACTION_UNLIMITED = "SET LOCAL transaction_timeout = 0"
+# A policy that would hide rows becomes an error instead.
+EVERY_ROW = "SET LOCAL row_security = off"
 # Whose transactions these are. A table that came by a restore of a dump is another one, with another oid; a server
 # that was wound back goes on in another timeline.
 LINEAGE = """
@@ -31,7 +27,6 @@ SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()),
     (SELECT oid FROM pg_database WHERE datname = current_database()),
     to_regclass('backups_tombstone')::oid)
 """
-HAS_TRANSACTION_TIMEOUT = 170_000
 HIDDEN = """
 SELECT name FROM unnest(%s::text[]) AS every (name)
 WHERE NOT has_table_privilege(name, 'SELECT') OR row_security_active(name) ORDER BY name
@@ -108,11 +103,9 @@ def snapshot(
 def _begin(connection: BaseDatabaseWrapper) -> None:
     with connection.cursor() as cursor:
         cursor.execute(BEGIN)
-        for statement in (*SETTINGS, *UNLIMITED):
+        for statement in (*SETTINGS, EVERY_ROW):
             cursor.execute(statement)
-        assert connection.connection is not None
-        if connection.connection.info.server_version >= HAS_TRANSACTION_TIMEOUT:
-            cursor.execute(TRANSACTION_UNLIMITED)
+    unlimit(connection)
 
 
 def _lock(connection: BaseDatabaseWrapper, names: Sequence[str], seconds: float) -> None:
@@ -131,7 +124,11 @@ def _lock(connection: BaseDatabaseWrapper, names: Sequence[str], seconds: float)
                     ) from None
                 case "42501":  # insufficient_privilege
                     cursor.execute("ROLLBACK")
-                    _refuse_hidden(connection, names)
+                    with suppress(Error):  # of a schema that it may not use nothing more is told
+                        _refuse_hidden(connection, names)
+                    raise RightsMissing(
+                        "The account of the database may not use every schema: grant it USAGE of them."
+                    ) from None
             raise
 
 

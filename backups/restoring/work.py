@@ -11,6 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from backups.archive.read import Archive
 from backups.data.tables import Table
 from backups.data.text_form import SETTINGS
+from backups.data.unlimited import unlimit
 from backups.models import BackupRestore
 from backups.restoring.standstill import keep_paused
 from backups.restoring.steps import Step
@@ -46,6 +47,7 @@ class Work:
             with self.connection.cursor() as cursor:
                 for statement in SETTINGS:
                     cursor.execute(statement)
+            unlimit(self.connection)
             yield
 
     def moved(self, **values: Any) -> None:

@@ -1,11 +1,14 @@
 """Rows load whole, with their references and sequences, or are refused without being quoted."""
 
+from collections.abc import Iterator
+
 import pytest
 from django.db import transaction
 
 from backups.data.load import LoadRefused, load
 from tests.backups.data.databases import Pair
 from tests.backups.data.values import checksums
+from tests.support.wait import until
 
 
 def test_circles_of_references_and_many_to_many_tables_load(pair: Pair) -> None:
@@ -53,6 +56,23 @@ def test_rows_that_do_not_fit_are_refused_and_not_quoted(
     assert "hush" not in str(raised.value)
     assert raised.value.__context__ is None or raised.value.__suppress_context__
     assert pair.execute("SELECT count(*) FROM everything_left", of="copy") == [(0,)]
+
+
+def test_a_load_takes_as_long_as_it_takes_whatever_is_set_for_the_account(pair: Pair) -> None:
+    under_way = """
+        SELECT EXISTS (SELECT FROM pg_stat_activity
+            WHERE query LIKE 'COPY "everything_left"%' AND clock_timestamp() - query_start > '0.1s')
+    """
+
+    def slowly() -> Iterator[bytes]:
+        until(lambda: pair.execute(under_way)[0][0], message="a long COPY")
+        yield b'{"id":"1","amount":"1"}\n'
+
+    pair.execute("SET statement_timeout = '50ms'", of="copy")
+    try:
+        assert pair.load([(pair.table("Left"), slowly())]) == {"everything.Left": 1}
+    finally:
+        pair.execute("RESET statement_timeout", of="copy")
 
 
 def test_a_reference_that_leads_nowhere_is_refused(pair: Pair) -> None:

@@ -134,6 +134,8 @@ def test_a_request_that_is_rolled_back_leaves_neither_run_nor_job(cellar):
 def test_a_target_that_is_not_enabled_and_a_content_nobody_writes_are_refused(cellar):
     with pytest.raises(ContentUnknown):
         asked(cellar, content="films")
+    with pytest.raises(ContentUnknown, match="got an empty name"):
+        asked(cellar, tenant="")  # as of a variable of a shell that is not set
     BackupTarget.objects.update(enabled=False)
     with pytest.raises(TargetDisabled):
         asked(cellar)

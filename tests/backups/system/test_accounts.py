@@ -90,6 +90,16 @@ def test_a_table_that_may_not_be_read_ends_the_run_and_nothing_is_written(
                 pass
 
 
+def test_a_schema_that_may_not_be_used_ends_the_run(account, settings, tmp_path):
+    sql("CREATE SCHEMA closed", "CREATE TABLE closed.door AS SELECT 1 AS x")
+    try:
+        with as_account(account):
+            run = perform(Content.SYSTEM, settings, tmp_path)
+        assert (run.state, run.code) == (BackupRun.State.FAILED, "backups.rights_missing")
+    finally:
+        sql("DROP SCHEMA closed CASCADE")
+
+
 @pytest.mark.parametrize("content", Content.values)
 def test_rows_that_a_policy_hides_end_the_run(account, settings, tmp_path, content):
     sql("ALTER TABLE leads_lead ENABLE ROW LEVEL SECURITY")

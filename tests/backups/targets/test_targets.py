@@ -193,8 +193,17 @@ def test_a_local_target_without_a_volume_is_refused(settings):
         open_store(target(config={"path": "a"}))
 
 
-def test_settings_that_cannot_be_used_are_named(settings):
-    settings.BACKUPS_VOLUME = "relative"
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BACKUPS_VOLUME", "relative"),
+        ("BACKUPS_TIMEOUT", 0.0),
+        ("BACKUPS_TIMEOUT", float("nan")),
+        ("BACKUPS_TIMEOUT", float("inf")),
+    ],
+)
+def test_settings_that_cannot_be_used_are_named(settings, name, value):
+    setattr(settings, name, value)
     assert [each.id for each in run_checks() if each.id.startswith("backups.")] == ["backups.E001"]
 
 
