@@ -53,7 +53,7 @@ def reader(shape: type[C]) -> Callable[[], C]:
 
 
 def mistyped(conf: Any) -> list[str]:
-    """A sentence for each field whose value is not of its default's type, or is a number that is not above 0, or endless."""
+    """A sentence for each field whose value is not of its default's type, or is a number not above 0, or endless."""
     found = []
     for each in fields(conf):
         value, wanted = getattr(conf, each.name), type(each.default)
