@@ -8,6 +8,7 @@ from typing import Self
 
 MANIFEST = "manifest.json"
 DUMP = "system/database.dump.zst"  # a whole database, in an archive of the system
+OWNER = "owner.txt"  # who makes it; gone when it is complete
 CHECKSUMS = "checksums.txt"  # written last: with it, the archive is complete
 
 SCOPE = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")

@@ -1,6 +1,7 @@
 """Write an archive to a target, member by member, with nothing kept in between."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 from backups.archive.checksums import checksums
 from backups.archive.manifest import (
@@ -32,6 +33,7 @@ from backups.errors import (
     ContentDiffers,
     MemberDamaged,
     MemberMissing,
+    ObjectKept,
     ObjectMissing,
     SizeDiffers,
     TargetError,
@@ -106,11 +108,12 @@ class ArchiveWriter:
         return self._keep(DUMP, self._put(DUMP, self._encrypted(packing, DUMP)), None)
 
     def finish(self) -> Manifest:
-        """Write the manifest, delete what an earlier attempt left, and complete the archive by its checksums."""
+        """Write the manifest, delete what else was there before, and complete the archive by its checksums."""
         manifest = self._manifest()
         stored = self._put(MANIFEST, [written(manifest, self._keys)])
         for left in sorted(self._there - self._members.keys() - {MANIFEST}):
-            self._store.delete(f"{self.name}/{left}")
+            with suppress(ObjectKept):  # an object that no manifest names is no harm
+                self._store.delete(f"{self.name}/{left}")
         digests = [(each.path, each.sha256) for each in self._members.values()]
         self._put(CHECKSUMS, [checksums([*digests, (MANIFEST, stored.sha256)])])
         return manifest

@@ -5,8 +5,10 @@ from datetime import datetime
 
 from backups.archive.manifest import About, Manifest, Parent, Period, Product, Snapshot
 from backups.archive.names import Mode
+from backups.archive.owner import note_owner
 from backups.archive.write import ArchiveWriter
 from backups.data.snapshot import Snapshot as Taken
+from backups.installation import own_name
 from backups.keys import MasterKey
 from backups.models import BackupRun
 from backups.running.pace import Pace
@@ -59,6 +61,7 @@ class Attempt:
             BackupRun.objects.filter(pk=self.run.pk).update(
                 snapshot_at=at, transactions=transactions
             )
+        note_owner(self.store, str(about.name), own_name())
         return ArchiveWriter(self.store, about, self.key)
 
     def writer_of(

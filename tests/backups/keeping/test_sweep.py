@@ -4,8 +4,12 @@ import logging
 
 import pytest
 
+from backups.archive.owner import note_owner, owner_of
+from backups.archive.write import ArchiveWriter
 from backups.expiry import expire_after
+from backups.installation import own_name
 from backups.models import BackupRun, BackupTarget
+from backups.services import request_run
 from backups.sweep import sweep
 from backups.sweep_handler import sweep_target, sweep_targets
 from hubqueue.registry import registry
@@ -42,6 +46,7 @@ def test_unfinished_archives_of_ours_go_after_seven_days_with_a_row_or_without(
 ):
     gone = unfinished(store, schedule, days=8)
     lost = unfinished(store, schedule, days=9)
+    note_owner(store, lost.archive, own_name())
     lost.delete()
     young = unfinished(store, schedule, days=6)
     whole = archive(store, schedule, days=30)
@@ -49,6 +54,39 @@ def test_unfinished_archives_of_ours_go_after_seven_days_with_a_row_or_without(
     assert directories(store) == {young.archive, whole.archive}
     assert states(gone) == ["FAILED"]
     assert sweep(target, store) == 0
+
+
+def test_of_an_installation_that_shares_the_path_and_of_a_copy_under_way_nothing_goes(
+    store, schedule, target, settings
+):
+    theirs, copied = unfinished(store, schedule, days=9), unfinished(store, schedule, days=8)
+    before = settings.SECRET_KEY
+    settings.SECRET_KEY = "another installation's"
+    note_owner(store, theirs.archive, own_name())
+    BackupRun.objects.all().delete()
+    settings.SECRET_KEY = before
+    assert sweep(target, store) == 0
+    assert directories(store) == {theirs.archive, copied.archive}
+    settings.SECRET_KEY_FALLBACKS = ["another installation's"]  # it was ours, before a rotation
+    assert sweep(target, store) == 1
+    assert directories(store) == {copied.archive}
+
+
+def test_a_run_says_whose_its_archive_is_until_it_is_complete(store, target, monkeypatch):
+    made = request_run(target, trigger="manual")
+    seen = []
+    finish = ArchiveWriter.finish
+
+    def watched(writer):
+        seen.append(owner_of(store, writer.name))
+        return finish(writer)
+
+    monkeypatch.setattr(ArchiveWriter, "finish", watched)
+    run_due_jobs(kinds=["backups.run"], raise_failures=True)
+    assert seen == [own_name()]
+    made.refresh_from_db()
+    assert owner_of(store, made.archive) == ""
+    assert complete(store) == [made.archive]
 
 
 def test_what_is_foreign_running_or_lost_its_checksums_otherwise_is_not_touched(
