@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import ForeignKey, Q
 
+from backups.archive.read import Archive
 from backups.data.tables import Table
 from backups.data.text_form import SETTINGS
 from backups.errors import RestoreRefused, RowsMissing
@@ -23,7 +24,7 @@ WHERE NOT EXISTS (SELECT FROM {table} AS row WHERE row.{column} = given.value::{
 
 
 def refuse_misfit(work: Work) -> None:
-    """Read all rows of the archive, and raise before one is written what would be raised later.
+    """Read all rows of the archive, and of those it goes on from, and raise before one is written what would be raised later.
 
     ``ArchiveError`` for a byte that is not what was written, ``RestoreRefused`` or ``LoadRefused`` for a misfit.
 
@@ -33,7 +34,10 @@ def refuse_misfit(work: Work) -> None:
     """
     if work.restore.mode == BackupRestore.Mode.REPLACE:
         _refuse_referred(work)
+    for archive in work.chain[:-1]:
+        _read(work, archive)
     for part in parts_of(work.steps):
+        _read_gone(work, work.archive, part.table)
         for batch in batches(rows(work.archive, part.table)):
             work.job.checkpoint()
             with transaction.atomic(using=work.job.using):
@@ -45,6 +49,19 @@ def refuse_misfit(work: Work) -> None:
                 transaction.set_rollback(True, using=work.job.using)
 
 
+def _read(work: Work, archive: Archive) -> None:
+    """An archive that another one goes on from: all of it can be read."""
+    for part in parts_of(work.steps):
+        _read_gone(work, archive, part.table)
+        for _ in batches(rows(archive, part.table)):
+            work.job.checkpoint()
+
+
+def _read_gone(work: Work, archive: Archive, table: Table) -> None:
+    for _ in archive.gone(table.label) or ():
+        work.job.checkpoint()
+
+
 def _prepare(work: Work) -> None:
     with work.connection.cursor() as cursor:
         if work.restore.mode == BackupRestore.Mode.INSPECT:
@@ -54,6 +71,8 @@ def _prepare(work: Work) -> None:
 
 
 def _refuse_missing(work: Work, part: Part, batch: Sequence[Row]) -> None:
+    if work.restore.tenant is None:
+        return  # an archive of everything holds all that its rows refer to
     for reference in part.references:
         table = _table(work, reference.label)
         if table.declared.shared or table.declared.tenant is not None:

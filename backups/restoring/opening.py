@@ -1,13 +1,12 @@
 """The archive of a restore, open, when it is one that can be restored here."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from django.db import connections
 
+from backups.archive.chain import open_chain
 from backups.archive.manifest import Manifest
-from backups.archive.names import Mode
-from backups.archive.read import open_archive
 from backups.archive.schema import known
 from backups.conf import conf
 from backups.data.spec import discover
@@ -27,29 +26,30 @@ from hubqueue.api import JobContext
 def opened(job: JobContext, restore: BackupRestore) -> Iterator[Work]:
     """The work of one attempt, while the target is open.
 
-    Raises ``ArchiveError`` (format, key, schema ahead), ``RestoreRefused``, ``NotMigrated``, ``TargetError``.
+    Raises ``ArchiveError`` (format, key, schema ahead, a chain that is not whole), ``RestoreRefused``, ``NotMigrated``, ``TargetError``.
     """
     run = restore.run
     encrypted = run.target.encryption == BackupTarget.Encryption.CLIENT
     chosen = tuple(tables(discover()))
     with open_store(run.target) as target:
-        archive = open_archive(
+        chain = open_chain(
             Fenced(target, job), run.archive, conf().keys, schema=known(), encrypted=encrypted
         )
-        _refuse_other(archive.manifest, restore)
-        if unknown := sorted(archive.manifest.counts.keys() - {table.label for table in chosen}):
+        counts = chain[-1].manifest.counts  # all of a chain hold the same models
+        _refuse_other([each.manifest for each in chain], restore)
+        if unknown := sorted(counts.keys() - {table.label for table in chosen}):
             raise SchemaAhead(
                 f"The archive holds rows of {unknown[0]}, which is not installed here."
             )
         refuse_unmigrated(connections[job.using])
-        yield Work(job, restore, archive, chosen, steps(chosen, archive.manifest.counts.keys()))
+        yield Work(job, restore, tuple(chain), chosen, steps(chosen, counts.keys()))
 
 
-def _refuse_other(manifest: Manifest, restore: BackupRestore) -> None:
-    run = restore.run
+def _refuse_other(chain: Sequence[Manifest], restore: BackupRestore) -> None:
+    run, manifest = restore.run, chain[-1]
     if manifest.archive != run.pk or manifest.scope != scope_of(run.content, run.tenant):
         raise RestoreRefused(f"The archive {run.archive} is not the one that this run made.")
-    if manifest.mode is not Mode.FULL:
+    if len(chain) > 1 and restore.tenant is not None:
         raise RestoreRefused(
-            f"The archive {run.archive} is incremental; this version restores full ones."
+            f"The archive {run.archive} is incremental, which one of a tenant never is."
         )

@@ -1,5 +1,6 @@
 """A restore from phase to phase. Every phase goes on where another attempt was."""
 
+from collections import Counter
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -84,11 +85,16 @@ def _fill(work: Work) -> None:
 
 
 def _inspected(job: JobContext, restore: BackupRestore) -> dict[str, Any]:
-    """What the archive holds, and why its rows would not fit; nothing is written. Passing errors are raised."""
-    found: dict[str, Any] = {"refused": "", "code": "", "rows": {}}
+    """What the archive holds, and why its rows would not fit; nothing is written. Passing errors are raised.
+
+    Of a chain, a row counts in each archive that holds it.
+    """
+    found: dict[str, Any] = {"refused": "", "code": "", "rows": {}, "after": []}
     try:
         with opened(job, restore) as work:
-            found["rows"] = dict(work.archive.manifest.counts)
+            rows = sum((Counter(each.manifest.counts) for each in work.chain), Counter[str]())
+            found["rows"] = {label: rows[label] for label in work.archive.manifest.counts}
+            found["after"] = [each.name for each in work.chain[:-1]]
             refuse_misfit(work)
             found["files"] = asdict(look_at_files(work))
     except BackupError as met:

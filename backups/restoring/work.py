@@ -20,13 +20,20 @@ from hubqueue.api import JobContext
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One attempt. ``chosen`` are all tables that are declared, ``steps`` those of the archive in order."""
+    """One attempt. ``chosen`` are all tables that are declared, ``steps`` those of the archive in order.
+
+    ``chain`` is the archive and all that it goes on from, the full one first: one of a tenant is always alone.
+    """
 
     job: JobContext
     restore: BackupRestore
-    archive: Archive
+    chain: tuple[Archive, ...]
     chosen: tuple[Table, ...]
     steps: tuple[Step, ...]
+
+    @property
+    def archive(self) -> Archive:
+        return self.chain[-1]
 
     @property
     def tenant(self) -> str:

@@ -79,8 +79,8 @@ def archived(acme: Event, cellar: BackupTarget) -> BackupRun:
     return archive_of("acme", cellar)
 
 
-def archive_of(tenant: str, target: BackupTarget) -> BackupRun:
-    run = request_run(target, trigger="manual", tenant=tenant)
+def archive_of(tenant: str | None, target: BackupTarget, mode: str = "full") -> BackupRun:
+    run = request_run(target, trigger="manual", tenant=tenant, mode=mode)
     run_due_jobs(queues=QUEUE)
     run.refresh_from_db()
     assert run.state == BackupRun.State.SUCCEEDED, run.code

@@ -1,18 +1,20 @@
 """Rows of an archive are added to those of a tenant, or only looked at."""
 
+from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from backups.models import BackupRestore, BackupRun
+from backups.models import BackupRestore, BackupRun, BackupTarget
 from backups.restores import request_restore
 from backups.restoring import fitting
 from hubqueue.models import Pause
 from leads.models import Event, Registration, RegistrationAnswer
 from notifications.models import Notification
-from tests.backups.restoring.conftest import changed, checksums, performed
+from tests.backups.restoring.conftest import archive_of, changed, checksums, performed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 State = BackupRestore.State
@@ -86,6 +88,35 @@ def test_a_look_says_in_words_what_would_be_refused(archived: BackupRun, boss: U
     assert restore.state == State.SUCCEEDED
     assert restore.report["code"] == "backups.rows_missing"
     assert "1 rows of auth.User that are not here" in restore.report["refused"]
+
+
+def test_a_look_at_what_changed_reads_all_that_it_goes_on_from(
+    acme: Event, cellar: BackupTarget, volume: Path
+):
+    full = archive_of(None, cellar)
+    one = Registration.objects.filter(event=acme).order_by("pk")[:1]
+    Registration.objects.filter(pk__in=one).update(name="Changed")
+    changes = archive_of(None, cellar, mode="incremental")
+    assert changes.mode == "incremental"
+    found = inspected(changes)
+    assert (found.state, found.report["refused"]) == (State.SUCCEEDED, "")
+    assert found.report["after"] == [full.archive]
+    registrations = found.report["rows"]["leads.Registration"]
+    assert registrations == Registration.objects.count() + 1  # one is in both
+    (member,) = volume.rglob(f"{full.archive}/data/leads.Registration.jsonl.zst")
+    member.write_bytes(member.read_bytes()[:-1] + b"!")
+    assert inspected(changes).report["code"] == "backups.member_damaged"
+    rmtree(member.parent.parent)
+    assert inspected(changes).report["code"] == "backups.parent_missing"
+
+
+def test_a_look_at_an_archive_of_everything_needs_nothing_of_what_is_here(
+    acme: Event, boss: User, cellar: BackupTarget
+):
+    run = archive_of(None, cellar)
+    Notification.objects.all().delete()
+    boss.delete()
+    assert inspected(run).report["refused"] == ""
 
 
 def test_a_look_cannot_write(archived: BackupRun, monkeypatch: pytest.MonkeyPatch):
