@@ -102,9 +102,10 @@ class BackupRestore(models.Model):
 
 
 class RestoreKey(models.Model):
-    """A row that a restore is to take away, by its key as text.
+    """A row that a restore is to take away or wrote, by its key: a JSON list of texts.
 
-    Kept for the models whose rows are found through rows that refer to them: those go first. It goes with its row.
+    Kept for the models whose rows are found through rows that refer to them: those go first, and come last. What a
+    restore that was broken off wrote of them is told to the next one of the tenant.
     """
 
     restore = models.ForeignKey(BackupRestore, models.CASCADE, related_name="keys")

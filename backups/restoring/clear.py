@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Q
-from django.db.models.fields.related import ForeignObjectRel
 
 from backups.data.tables import Table
 from backups.models import RestoreKey
+from backups.restoring.notes import adopt, key_of_value, note, noted, values
 from backups.restoring.outside import outsiders
 from backups.restoring.reading import BATCH
-from backups.restoring.steps import Part, Step, steps
+from backups.restoring.steps import Part, Step, is_found_by_others, steps
 from backups.restoring.work import Work, write
 
 LOAD = "load"
@@ -23,14 +23,9 @@ def begin(work: Work) -> None:
         if own is None or not is_found_by_others(table):
             continue
         found = _rows(work, table).filter(own).values_list("pk", flat=True).distinct()
-        RestoreKey.objects.bulk_create(
-            (
-                RestoreKey(restore=work.restore, label=table.label, key=str(key))
-                for key in found.iterator(chunk_size=BATCH)
-            ),
-            batch_size=BATCH,
-            ignore_conflicts=True,
-        )
+        keys = map(key_of_value, found.iterator(chunk_size=BATCH))
+        note(work.restore, table.label, keys)
+        adopt(work.restore, table.label)
 
 
 def clear(work: Work) -> None:
@@ -47,21 +42,6 @@ def clear(work: Work) -> None:
         with work.batch():
             if not any(_left(work, step) for step in ordered):
                 write(work.restore, cleared=True, phase=LOAD, label="", line=0, rows=0)
-
-
-def is_found_by_others(table: Table) -> bool:
-    """Whether the way from a row to its tenant leads over rows that refer to it."""
-    model: Any = table.model
-    for name in (table.declared.tenant or "").split("__"):
-        if not name or name == "pk":
-            return False
-        field = model._meta.get_field(name)
-        if isinstance(field, ForeignObjectRel) or field.many_to_many:
-            return True
-        if not field.is_relation:
-            return False
-        model = field.related_model
-    return False
 
 
 def _clear_some(work: Work, step: Step) -> None:
@@ -108,11 +88,10 @@ def _take_away(work: Work, table: Table) -> int:
 
 
 def _take_noted(work: Work, table: Table) -> int:
-    noted = list(RestoreKey.objects.filter(restore=work.restore, label=table.label)[:BATCH])
-    read = table.model._meta.pk.to_python
-    _delete(work, table, [read(each.key) for each in noted])
-    RestoreKey.objects.filter(pk__in=[each.pk for each in noted]).delete()
-    return len(noted)
+    some = list(noted(work.restore, table.label)[:BATCH])
+    _delete(work, table, values(table, some))
+    RestoreKey.objects.filter(pk__in=[each.pk for each in some]).delete()
+    return len(some)
 
 
 def _delete(work: Work, table: Table, keys: Sequence[Any]) -> int:
@@ -135,7 +114,7 @@ def _is_left(work: Work, table: Table) -> bool:
     if own is None:
         return False
     if is_found_by_others(table):
-        return RestoreKey.objects.filter(restore=work.restore, label=table.label).exists()
+        return noted(work.restore, table.label).exists()
     return bool(_rows(work, table).filter(own).exists())
 
 

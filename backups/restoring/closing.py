@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from backups.models import BackupRestore, RestoreKey
+from backups.restoring.notes import left_behind
 from backups.restoring.standstill import resume
 from hubqueue.querysets import Now
 
@@ -16,7 +17,9 @@ def succeed(restore_id: UUID, *, using: str, **values: Any) -> None:
     restore = _close(restore_id, State.SUCCEEDED, code="", share=1, **values)
     if restore is None or restore.mode == Mode.INSPECT:
         return
+    RestoreKey.objects.filter(restore=restore).delete()
     if restore.mode == Mode.REPLACE:
+        left_behind(restore).delete()
         resume(restore, why=f"the restore {restore_id} has ended")
 
 
@@ -40,5 +43,4 @@ def _close(restore_id: UUID, state: BackupRestore.State, **values: Any) -> Backu
     running = BackupRestore.objects.filter(pk=restore_id, state=State.RUNNING)
     if not running.update(state=state, finished_at=Now(), **values):
         return None
-    RestoreKey.objects.filter(restore=restore_id).delete()
     return BackupRestore.objects.get(pk=restore_id)

@@ -12,9 +12,10 @@ from backups.data.text_form import SETTINGS
 from backups.errors import RestoreRefused, RowsMissing
 from backups.models import BackupRestore
 from backups.restoring.batch import check_references, types_of, write
+from backups.restoring.notes import left_behind, without
 from backups.restoring.outside import Outsider, outsiders
 from backups.restoring.reading import Row, batches, rows
-from backups.restoring.steps import Part, Reference, parts_of
+from backups.restoring.steps import Part, Reference, is_found_by_others, parts_of
 from backups.restoring.work import Work
 
 THERE = """
@@ -24,7 +25,7 @@ WHERE NOT EXISTS (SELECT FROM {table} AS row WHERE row.{column} = given.value::{
 
 
 def refuse_misfit(work: Work) -> None:
-    """Read all rows of the archive, and of those it goes on from, and raise before one is written what would be raised later.
+    """Read all rows of the chain, and raise before one is written what would be raised later.
 
     ``ArchiveError`` for a byte that is not what was written, ``RestoreRefused`` or ``LoadRefused`` for a misfit.
 
@@ -109,7 +110,8 @@ def _refuse_strangers(work: Work, table: Table, batch: Sequence[Row]) -> None:
     key: Any = table.model._meta.pk_fields[0]
     keys = [key.to_python(row[key.column]) for row in batch]
     there = _rows(work, table).filter(pk__in=keys)
-    if there.exclude(pk__in=_rows(work, table).filter(own, pk__in=keys).values("pk")).exists():
+    strange = there.exclude(pk__in=_rows(work, table).filter(own, pk__in=keys).values("pk"))
+    if without(strange, left_behind(work.restore).filter(label=table.label)).exists():
         raise RestoreRefused(
             f"Rows of {table.label} in the archive have the keys of rows here that are not the tenant's:"
             " they would be taken from another."
@@ -149,6 +151,8 @@ def _referring(work: Work, table: Table) -> Iterator[tuple[str, Any, Any]]:
                 staying = _rows(work, other)
                 if own is not None:
                     staying = staying.exclude(pk__in=_rows(work, other).filter(own).values("pk"))
+                if is_found_by_others(other):
+                    staying = without(staying, left_behind(work.restore).filter(label=other.label))
                 yield other.label, field, staying
 
 

@@ -1,14 +1,14 @@
 """The archive's rows are written, a batch at a time. Who takes over goes on where the last commit was."""
 
-import json
 from collections.abc import Sequence
 
 from backups.data.load import set_sequences
-from backups.models import BackupRestore, RestoreKey
+from backups.models import BackupRestore
 from backups.restore.quiet import quiet
-from backups.restoring.batch import check_references, key_of, link, these, types_of, write
+from backups.restoring.batch import check_references, link, these, types_of, write
+from backups.restoring.notes import key_of_row, note, noted
 from backups.restoring.reading import Row, batches, rows
-from backups.restoring.steps import Part, Step, parts_of
+from backups.restoring.steps import Part, Step, is_found_by_others, parts_of
 from backups.restoring.work import Work
 
 Mode, IfThere = BackupRestore.Mode, BackupRestore.IfThere
@@ -76,25 +76,26 @@ def _write(work: Work, part: Part, batch: Sequence[Row]) -> None:
     written = write(work.connection, part.table, types, batch, late=part.late, if_there=if_there)
     if part.table.declared.quiet and written:
         quiet(work.connection, [part.table], these(work.connection, part.table, types, written))
+    if _is_noted(part, if_there):
+        keys = [key_of_row(part.table, row) for row in written]
+        note(work.restore, part.table.label, keys)
+
+
+def _is_noted(part: Part, if_there: str) -> bool:
+    """What ``set_references`` must tell from what was there, and what no lookup finds until all is written."""
     if part.late and if_there == IfThere.SKIP:
-        label = part.table.label
-        RestoreKey.objects.bulk_create(
-            RestoreKey(restore=work.restore, label=label, key=_key(part, row)) for row in written
-        )
+        return True
+    return is_found_by_others(part.table) and not part.table.declared.shared_without
 
 
 def _written_here(work: Work, part: Part, batch: Sequence[Row]) -> list[Row]:
     """Not those that were there and were left as they are."""
     if _if_there(work, part) != IfThere.SKIP:
         return list(batch)
-    keys = [_key(part, row) for row in batch]
-    noted = RestoreKey.objects.filter(restore=work.restore, label=part.table.label, key__in=keys)
-    ours = set(noted.values_list("key", flat=True))
+    keys = [key_of_row(part.table, row) for row in batch]
+    found = noted(work.restore, part.table.label).filter(key__in=keys)
+    ours = set(found.values_list("key", flat=True))
     return [row for row, key in zip(batch, keys, strict=True) if key in ours]
-
-
-def _key(part: Part, row: Row) -> str:
-    return json.dumps([row[column] for column in key_of(part.table)])
 
 
 def _if_there(work: Work, part: Part) -> str:

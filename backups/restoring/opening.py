@@ -26,7 +26,7 @@ from hubqueue.api import JobContext
 def opened(job: JobContext, restore: BackupRestore) -> Iterator[Work]:
     """The work of one attempt, while the target is open.
 
-    Raises ``ArchiveError`` (format, key, schema ahead, a chain that is not whole), ``RestoreRefused``, ``NotMigrated``, ``TargetError``.
+    Raises ``ArchiveError`` (format, key, schema ahead, chain), ``RestoreRefused``, ``NotMigrated``, ``TargetError``.
     """
     run = restore.run
     encrypted = run.target.encryption == BackupTarget.Encryption.CLIENT

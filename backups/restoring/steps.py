@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import ForeignKey
+from django.db.models.fields.related import ForeignObjectRel
 
 from backups.data.tables import Table, circles
 
@@ -70,6 +71,21 @@ def references_of(table: Table) -> tuple[Reference, ...]:
             to: Any = field.target_field
             found.append(Reference(field, target._meta.concrete_model._meta.label, to.column))
     return tuple(found)
+
+
+def is_found_by_others(table: Table) -> bool:
+    """Whether the way from a row to its tenant leads over rows that refer to it."""
+    model: Any = table.model
+    for name in (table.declared.tenant or "").split("__"):
+        if not name or name == "pk":
+            return False
+        field = model._meta.get_field(name)
+        if isinstance(field, ForeignObjectRel) or field.many_to_many:
+            return True
+        if not field.is_relation:
+            return False
+        model = field.related_model
+    return False
 
 
 def _step(circle: Sequence[Table]) -> Step:

@@ -21,7 +21,7 @@ from hubqueue import officers as queue_officers
 from hubqueue.models import Job, Operation, Pause
 from hubqueue.querysets import database_now
 from hubqueue.testing import run_due_jobs
-from leads.models import Event, Question, Registration
+from leads.models import Event, LeadProvenance, Question, Registration
 from leads.parked_handler import tell_parked
 from notifications.models import Notification, WebhookSubscription
 from tests.backups.restoring.conftest import QUEUE, archive_of, changed, checksums, performed
@@ -247,6 +247,35 @@ def test_a_cancel_stops_before_the_next_batch_and_the_tenant_stays_paused(
     assert performed(asked(archived)).state == State.SUCCEEDED
     assert checksums("acme") == before
     assert paused() == []
+
+
+def test_rows_that_nothing_led_to_the_tenant_yet_when_it_was_stopped_do_not_stand_in_the_way(
+    archived: BackupRun, acme: Event, monkeypatch: pytest.MonkeyPatch
+):
+    """A group belongs to its tenant by its members, which are written after it."""
+    before, others = checksums("acme"), checksums("other")
+    groups = LeadProvenance.objects.count()
+    restore = asked(archived)
+    batch = Work.batch
+
+    def stopping(work: Work) -> Any:
+        if work.restore.label == "leads.LeadProvenance":
+            work.job.watch.stop = "cancel"  # type: ignore[assignment]
+            Job.objects.filter(pk=restore.job_id).update(stop_requested="cancel")
+        return batch(work)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Work, "batch", stopping)
+        assert performed(restore).state == State.CANCELLED
+    assert LeadProvenance.objects.count() == groups
+    assert not LeadProvenance.objects.filter(
+        registrations__registration__event__tenant_id="acme"
+    ).exists()
+    again = performed(asked(archived))
+    assert (again.state, again.code) == (State.SUCCEEDED, "")
+    assert checksums("acme") == before
+    assert checksums("other") == others
+    assert not RestoreKey.objects.exists()
 
 
 def test_an_officer_cancels_one_that_waits_at_once_and_leaves_a_word(archived: BackupRun):
