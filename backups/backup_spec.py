@@ -14,6 +14,7 @@ LEFT_OUT = {
     "backups.BackupRun": "What archives there are is told by the target.",
     "backups.BackupRestore": "It belongs to runs, and to the installation whose rows it writes.",
     "backups.RestoreKey": "It belongs to a restore.",
+    "backups.NewKey": "It belongs to a restore.",
 }
 
 _HELD = "UPDATE {table} SET held = true WHERE enabled AND {{rows}}"

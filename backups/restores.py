@@ -2,6 +2,8 @@
 
 from django.db import router, transaction
 
+from backups.data.spec import discover
+from backups.data.tables import tables
 from backups.errors import (
     ArchiveMissing,
     RestoreBusy,
@@ -11,6 +13,7 @@ from backups.errors import (
 from backups.models import BackupRestore, BackupRun, Content
 from backups.restore_handler import restore_rows
 from backups.restoring import closing
+from backups.restoring.new_tenant import refuse_used
 from backups.whole import hold_archives, whole_archives
 from hubqueue import officers
 from hubqueue.errors import MoveRefused
@@ -23,11 +26,12 @@ LONGEST = 64  # of a tenant's name that jobs carry
 
 
 def request_restore(
-    run: BackupRun, *, mode: str, if_there: str = "", asked_by: str = ""
+    run: BackupRun, *, mode: str, if_there: str = "", tenant: str = "", asked_by: str = ""
 ) -> BackupRestore:
     """Start a restore of the archive of ``run``, in the caller's transaction. No plan deletes the archive meanwhile.
 
-    INSPECT looks at any archive of rows; MERGE and REPLACE write the rows of the tenant whose archive it is. Raises
+    INSPECT looks at any archive of rows; MERGE and REPLACE write the rows of the tenant whose archive it is, NEW_TENANT
+    writes them under new keys as those of ``tenant``, a name that no row has. Raises
     ``ArchiveMissing``, ``RestoreRefused``, and ``RestoreBusy`` when another restore writes the tenant's rows.
     """
     with transaction.atomic(using=router.db_for_write(BackupRestore)):
@@ -36,15 +40,20 @@ def request_restore(
         if whole is None:
             raise ArchiveMissing("This run has no archive that could be restored.")
         _refuse(whole, mode, if_there)
+        _refuse_name(whole, mode, tenant)
         wanted = BackupRestore(
-            run=whole, mode=mode, if_there=if_there, tenant=whole.tenant, asked_by=asked_by[:150]
+            run=whole,
+            mode=mode,
+            if_there=if_there,
+            tenant=tenant or whole.tenant,
+            asked_by=asked_by[:150],
         )
         # The index decides: it waits for a request that is being committed.
         BackupRestore.objects.bulk_create([wanted], ignore_conflicts=True)
         made = BackupRestore.objects.filter(pk=wanted.pk).first()
         if made is None:
             raise RestoreBusy(
-                f"Another restore writes the rows of {whole.tenant}: wait until it has ended, or cancel it."
+                f"Another restore writes the rows of {wanted.tenant}: wait until it has ended, or cancel it."
             )
         job = restore_rows.using(dedupe_key=str(made.pk)).enqueue(restore_id=made.pk)
         made.job_id = job.id
@@ -54,10 +63,10 @@ def request_restore(
 
 @transaction.atomic
 def start(
-    run: BackupRun, *, mode: str, actor: str, reason: str, if_there: str = ""
+    run: BackupRun, *, mode: str, actor: str, reason: str, if_there: str = "", tenant: str = ""
 ) -> BackupRestore:
     """An officer's request. Raises as ``request_restore`` does."""
-    restore = request_restore(run, mode=mode, if_there=if_there, asked_by=actor)
+    restore = request_restore(run, mode=mode, if_there=if_there, tenant=tenant, asked_by=actor)
     _log(mode, restore, actor, reason)
     return restore
 
@@ -67,7 +76,7 @@ def cancel(restore: BackupRestore, *, actor: str, reason: str) -> None:
     """Stop a restore: at once when it waits, after the batch at hand when it writes. Raises ``RestoreEnded``.
 
     What was written stays: a REPLACE that was stopped after its clear began has left part of the rows, and the tenant
-    paused. Restore again, from the same archive or from the copy that it made.
+    paused. Restore again, from the same archive or from the copy that it made. What NEW_TENANT wrote goes again.
     """
     found = BackupRestore.objects.filter(pk=restore.pk, state=BackupRestore.State.RUNNING).first()
     if found is None:
@@ -99,6 +108,33 @@ def _refuse(run: BackupRun, mode: str, if_there: str) -> None:
             f"expected for {mode} what becomes of rows that are there ({', '.join(known) or 'nothing'}),"
             f" got {if_there!r}"
         )
+
+
+def _refuse_name(run: BackupRun, mode: str, tenant: str) -> None:
+    if mode != Mode.NEW_TENANT:
+        if tenant:
+            raise RestoreRefused(f"expected no other tenant for {mode}, got {tenant!r}")
+        return
+    if tenant in {"", run.tenant} or tenant != tenant.strip() or not tenant.isprintable():
+        raise RestoreRefused(
+            f"Expected the name of a tenant that is not there yet, got {tenant!r}."
+        )
+    if len(tenant) > LONGEST:
+        raise RestoreRefused(
+            f"expected a tenant's name of up to {LONGEST} letters, got {len(tenant)}"
+        )
+    if _is_going(tenant):
+        raise RestoreBusy(
+            f"Rows of {tenant}, of a restore that was broken off, are still being taken away:"
+            " wait, or take another name."
+        )
+    refuse_used(router.db_for_write(BackupRestore), tables(discover()), tenant)
+
+
+def _is_going(tenant: str) -> bool:
+    broken_off = BackupRestore.objects.filter(mode=Mode.NEW_TENANT, tenant=tenant, cleared=False)
+    ended = broken_off.filter(state__in=[BackupRestore.State.FAILED, BackupRestore.State.CANCELLED])
+    return ended.exclude(phase__in=closing.UNTOUCHED).exists()
 
 
 def _stopped(restore: BackupRestore, actor: str, reason: str) -> bool:

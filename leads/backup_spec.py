@@ -25,6 +25,8 @@ SET done = false, parked_at = excluded.parked_at, park_reason = excluded.park_re
 WHERE leads_leadrequest.parked_at IS NULL
 """
 
+_GROUP = {"group_key": "order:{tenant}:"}  # the other form names the event
+
 BACKUP = (
     {"model": "leads.EventType", "shared": True},
     {"model": "leads.Event", "tenant": "tenant_id"},
@@ -47,10 +49,11 @@ BACKUP = (
         "tenant": "rule__event__tenant_id",
         "shared_without": "rule__event",
     },
-    {"model": "leads.Lead", "tenant": "tenant_id", "incremental": True},
+    {"model": "leads.Lead", "tenant": "tenant_id", "incremental": True, "tenant_in": _GROUP},
     {
         "model": "leads.LeadProvenance",
         "tenant": "registrations__registration__event__tenant_id",
+        "tenant_in": _GROUP,
     },
     {
         "model": "leads.LeadProvenanceRegistration",

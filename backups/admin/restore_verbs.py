@@ -21,6 +21,17 @@ class MergeForm(ReasonForm):
     )
 
 
+class NewTenantForm(ReasonForm):
+    """Why, and who the new tenant is."""
+
+    tenant = forms.CharField(
+        label="The new tenant's name",
+        max_length=restores.LONGEST,
+        strip=False,
+        help_text="A name that no row here has.",
+    )
+
+
 INSPECT = Verb(
     word="inspect",
     label="Look into it",
@@ -56,12 +67,27 @@ REPLACE = Verb(
     refusal=BackupError,
     typed=lambda row: row.tenant or "",
 )
+NEW_TENANT = Verb(
+    word="copy",
+    label="As a new tenant",
+    explanation=(
+        "The rows of the archive are written once more, under new keys, as those of a tenant that is not there yet."
+        " Nothing that is here changes."
+    ),
+    permission=MAY,
+    done=STARTED,
+    do=lambda row, actor, reason, tenant: restores.start(
+        row, mode="new_tenant", tenant=tenant, actor=actor, reason=reason
+    ),
+    refusal=BackupError,
+    form=NewTenantForm,
+)
 CANCEL = Verb(
     word="cancel",
     label="Cancel",
     explanation=(
-        "It stops after the batch at hand; what it wrote stays. A tenant whose rows were being replaced stays paused:"
-        " restore it again."
+        "It stops after the batch at hand; what it wrote stays, but that of a new tenant is taken away again. A tenant"
+        " whose rows were being replaced stays paused: restore it again."
     ),
     permission="backups.cancel_backuprestore",
     done="it is asked to stop.",

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, time
 from django import forms
 
 from backups import officers
-from backups.admin.restore_verbs import INSPECT, MERGE, REPLACE
+from backups.admin.restore_verbs import INSPECT, MERGE, NEW_TENANT, REPLACE
 from backups.admin.run_cells import is_whole
 from backups.errors import BackupError
 from backups.models import BackupRun, Content
@@ -79,7 +79,9 @@ UNPIN = Verb(
     refusal=BackupError,
 )
 DANGERS = (CANCEL, REPLACE)
-VERBS = {each.word: each for each in (CANCEL, VERIFY, PIN, UNPIN, INSPECT, MERGE, REPLACE)}
+VERBS = {
+    each.word: each for each in (CANCEL, VERIFY, PIN, UNPIN, INSPECT, MERGE, REPLACE, NEW_TENANT)
+}
 
 
 def fitting(run: BackupRun) -> list[Verb]:
@@ -90,5 +92,5 @@ def fitting(run: BackupRun) -> list[Verb]:
     if is_whole(run):
         possible += [VERIFY, PIN, *([UNPIN] if run.pinned_until else [])]
         possible += [INSPECT] if run.content == Content.ROWS else []
-        possible += [MERGE, REPLACE] if run.tenant else []
+        possible += [MERGE, REPLACE, NEW_TENANT] if run.tenant else []
     return possible

@@ -58,6 +58,8 @@ class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``stamped``: columns that triggers fill when a row is written; they are not in archives.
     ``made_by_migrate``: ``migrate`` makes rows of its own, which a load takes away first.
     ``quiet``: what a restore does to the rows it brought, in this order.
+    ``tenant_in``: columns by name whose text begins with the tenant's name in a form of theirs, and that form:
+    ``{"key": "order:{tenant}:"}``. A restore as a new tenant writes that one's name there.
     ``last``: above 0 its rows set work going, so that a restore into a database in use writes them when all else is
     there, the greatest last, and takes them away first. Nothing may refer to them, but rows of a greater one. What
     ``quiet`` of a model adds to another one must be written before it.
@@ -74,6 +76,7 @@ class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stamped: tuple[str, ...] = ()
     made_by_migrate: bool = False
     quiet: tuple[Quiet, ...] = ()
+    tenant_in: dict[str, str] = {}
     last: int = 0
     incremental: bool = False
     changed_in: str = "backups_xid"

@@ -149,6 +149,8 @@ def _refuse_what_does_not_fit(table: Table, found: dict[str, Table]) -> None:
         raise SpecRefused(f"{table.label} has no column {column} to redact.")
     for column in declared.files_left_out.keys() - {each.column for each in file_fields(model)}:
         raise SpecRefused(f"{table.label} has no column {column} of files to leave out.")
+    for column in sorted(declared.tenant_in.keys() - set(table.columns)):
+        raise SpecRefused(f"{table.label} has no column {column} that could name the tenant.")
     keys = {field.column for field in model._meta.pk_fields}
     if declared.incremental and keys & declared.redact.keys():
         raise SpecRefused(f"{table.label} is incremental, so its key cannot be redacted.")

@@ -1,7 +1,7 @@
 """What the backups app keeps in the database."""
 
 from backups.models.content import Content
-from backups.models.restores import BackupRestore, RestoreKey
+from backups.models.restores import BackupRestore, NewKey, RestoreKey
 from backups.models.runs import BackupRun
 from backups.models.schedules import BackupSchedule, Notify
 from backups.models.targets import BackupTarget
@@ -13,6 +13,7 @@ __all__ = [
     "BackupSchedule",
     "BackupTarget",
     "Content",
+    "NewKey",
     "Notify",
     "RestoreKey",
     "Tombstone",

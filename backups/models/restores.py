@@ -13,15 +13,16 @@ from hubqueue.querysets import Now
 class BackupRestore(models.Model):
     """An archive and what is to become of its rows.
 
-    RUNNING until its job ends for good; ``code`` is that of the last failure. ``tenant`` is whose rows are written;
-    None = INSPECT of an archive of the whole installation. A tenant has one running restore that writes at most.
+    RUNNING until its job ends for good; ``code`` is that of the last failure. ``tenant`` is whose rows are written:
+    with NEW_TENANT another than the archive's; None = INSPECT of an archive of the whole installation. A tenant has
+    one running restore that writes at most.
 
-    ``phase`` is what it is at. ``label`` and ``line``: within LOAD and LINK, so many lines of that model's are done
-    and those of the models before it; written in the transaction of the rows. Within FILES ``line`` files are done.
-    ``cleared``: no row of the tenant's is left of those that were there, written in the clear's last transaction. From
-    the phase CLEAR on rows may be gone: ``safety`` is the archive of them, made after ``requested_at``. ``paused``:
-    this restore has paused the tenant. ``report`` is what INSPECT found. ``share`` is from 0 to 1. Moments are on the
-    database's clock.
+    ``phase`` is what it is at. ``label`` and ``line``: within KEYS, LOAD and LINK, so many lines of that model's are
+    done and those of the models before it; written in the transaction of the rows. Within FILES ``line`` files are
+    done. ``cleared``: no row of the tenant's is left of those that were there, written in the clear's last
+    transaction; of NEW_TENANT, that what it wrote is gone after it was broken off. From the phase CLEAR on rows may be
+    gone: ``safety`` is the archive of them, made after ``requested_at``. ``paused``: this restore has paused the
+    tenant. ``report`` is what INSPECT found. ``share`` is from 0 to 1. Moments are on the database's clock.
     """
 
     class State(models.TextChoices):
@@ -34,6 +35,7 @@ class BackupRestore(models.Model):
         INSPECT = "inspect", "Look, write nothing"
         MERGE = "merge", "Add to what is there"
         REPLACE = "replace", "Replace what is there"
+        NEW_TENANT = "new_tenant", "Write it as a new tenant"
 
     class IfThere(models.TextChoices):
         """What MERGE does with a row that is there already."""
@@ -47,6 +49,7 @@ class BackupRestore(models.Model):
         COPY = "copy", "Making a copy of what is there"
         PARK = "park", "Waiting for the tenant's jobs to stop"
         CLEAR = "clear", "Taking away what is there"
+        KEYS = "keys", "Giving new keys"
         LOAD = "load", "Writing rows"
         LINK = "link", "Setting references"
 
@@ -121,3 +124,24 @@ class RestoreKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.label} {self.key}"
+
+
+class NewKey(models.Model):
+    """The key that a row of the archive gets in a new tenant, both as PostgreSQL's text.
+
+    It goes when the restore has succeeded, or when what it wrote is taken away.
+    """
+
+    restore = models.ForeignKey(BackupRestore, models.CASCADE, related_name="new_keys")
+    label = models.CharField(max_length=200)
+    old = models.TextField()
+    new = models.TextField()
+
+    class Meta:
+        constraints = [
+            # By the key first: texts name rows without their model.
+            models.UniqueConstraint(fields=["restore", "old", "label"], name="backups_newkey_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.label} {self.old}"

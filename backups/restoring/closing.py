@@ -3,9 +3,10 @@
 from typing import Any
 from uuid import UUID
 
-from backups.models import BackupRestore, RestoreKey
+from backups.models import BackupRestore, NewKey, RestoreKey
 from backups.restoring.notes import left_behind
 from backups.restoring.standstill import resume
+from backups.restoring.undo_handler import undo_restore
 from hubqueue.querysets import Now
 
 State, Mode, Phase = BackupRestore.State, BackupRestore.Mode, BackupRestore.Phase
@@ -18,6 +19,7 @@ def succeed(restore_id: UUID, *, using: str, **values: Any) -> None:
     if restore is None or restore.mode == Mode.INSPECT:
         return
     RestoreKey.objects.filter(restore=restore).delete()
+    NewKey.objects.filter(restore=restore).delete()
     if restore.mode == Mode.REPLACE:
         left_behind(restore).delete()
         resume(restore, why=f"the restore {restore_id} has ended")
@@ -34,9 +36,16 @@ def cancel(restore_id: UUID) -> None:
 
 
 def _break_off(restore: BackupRestore | None) -> None:
-    """Where rows are gone the tenant stays paused, until it is restored again or an officer says otherwise."""
-    if restore is not None and restore.paused and restore.phase in UNTOUCHED:
+    """Where rows are gone the tenant stays paused, until it is restored again or an officer says otherwise.
+
+    Those of a new tenant go again, by a job of their own.
+    """
+    if restore is None:
+        return
+    if restore.paused and restore.phase in UNTOUCHED:
         resume(restore, why=f"the restore {restore.pk} was broken off before it changed a row")
+    if restore.mode == Mode.NEW_TENANT and restore.phase not in UNTOUCHED:
+        undo_restore.using(dedupe_key=str(restore.pk)).enqueue(restore_id=restore.pk)
 
 
 def _close(restore_id: UUID, state: BackupRestore.State, **values: Any) -> BackupRestore | None:

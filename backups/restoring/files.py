@@ -9,9 +9,7 @@ NOTED = 100  # files between two notes of how many are done
 
 def look_at_files(work: Work) -> Counted:
     """What the archive has of files. Raises as ``refuse_files``, and ``StopRequested``."""
-    return refuse_files(
-        [work.archive], storages_of(work.chosen), told=lambda _: work.job.checkpoint()
-    )
+    return refuse_files(work.chain, storages_of(work.chosen), told=lambda _: work.job.checkpoint())
 
 
 def write_files(work: Work) -> None:
@@ -24,4 +22,4 @@ def write_files(work: Work) -> None:
             with work.job.transaction():
                 write(work.restore, line=done)
 
-    give_files([work.archive], storages_of(work.chosen), after=work.restore.line, told=told)
+    give_files(work.chain, storages_of(work.chosen), after=work.restore.line, told=told)

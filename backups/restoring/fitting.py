@@ -44,7 +44,8 @@ def refuse_misfit(work: Work) -> None:
             with transaction.atomic(using=work.job.using):
                 _prepare(work)
                 _refuse_missing(work, part, batch)
-                _refuse_strangers(work, part.table, batch)
+                if work.restore.mode != BackupRestore.Mode.NEW_TENANT:
+                    _refuse_strangers(work, part.table, batch)
                 if part.table.declared.shared and work.restore.mode != BackupRestore.Mode.INSPECT:
                     _try(work, part.table, batch)
                 transaction.set_rollback(True, using=work.job.using)

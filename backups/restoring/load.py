@@ -1,6 +1,6 @@
 """The archive's rows are written, a batch at a time. Who takes over goes on where the last commit was."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from backups.data.load import set_sequences
 from backups.models import BackupRestore
@@ -9,6 +9,7 @@ from backups.restoring.batch import check_references, link, these, types_of, wri
 from backups.restoring.notes import key_of_row, note, noted
 from backups.restoring.reading import Row, batches, rows
 from backups.restoring.steps import Part, Step, is_found_by_others, parts_of
+from backups.restoring.translate import translated
 from backups.restoring.work import Work
 
 Mode, IfThere = BackupRestore.Mode, BackupRestore.IfThere
@@ -25,7 +26,7 @@ def load(work: Work) -> None:
         if step.at_once:
             with work.batch():
                 for part in step.parts:
-                    for batch in batches(rows(work.archive, part.table)):
+                    for batch in _batches(work, part):
                         work.job.checkpoint()
                         _write(work, part, batch)
                 for part in step.parts:
@@ -44,7 +45,7 @@ def set_references(work: Work) -> None:
     for part in parts[start:]:
         done = work.restore.line if work.restore.label == part.table.label else 0
         types = types_of(work.connection, part.table)
-        for batch in batches(rows(work.archive, part.table), after=done):
+        for batch in _batches(work, part, after=done):
             with work.batch():
                 ours = _written_here(work, part, batch)
                 link(work.connection, part.table, types, ours, part.late)
@@ -60,9 +61,14 @@ def set_numbers(work: Work) -> None:
             set_sequences(work.connection, part.table)
 
 
+def _batches(work: Work, part: Part, *, after: int = 0) -> Iterator[Sequence[Row]]:
+    for batch in batches(rows(work.archive, part.table), after=after):
+        yield translated(work, part, batch)
+
+
 def _load_part(work: Work, part: Part) -> None:
     done = work.restore.line if work.restore.label == part.table.label else 0
-    for batch in batches(rows(work.archive, part.table), after=done):
+    for batch in _batches(work, part, after=done):
         with work.batch():
             _write(work, part, batch)
             check_references(work.connection, part.table)
@@ -71,7 +77,7 @@ def _load_part(work: Work, part: Part) -> None:
 
 
 def _write(work: Work, part: Part, batch: Sequence[Row]) -> None:
-    if_there = _if_there(work, part)
+    if_there = rule_of(work, part)
     types = types_of(work.connection, part.table)
     written = write(work.connection, part.table, types, batch, late=part.late, if_there=if_there)
     if part.table.declared.quiet and written:
@@ -90,7 +96,7 @@ def _is_noted(part: Part, if_there: str) -> bool:
 
 def _written_here(work: Work, part: Part, batch: Sequence[Row]) -> list[Row]:
     """Not those that were there and were left as they are."""
-    if _if_there(work, part) != IfThere.SKIP:
+    if rule_of(work, part) != IfThere.SKIP:
         return list(batch)
     keys = [key_of_row(part.table, row) for row in batch]
     found = noted(work.restore, part.table.label).filter(key__in=keys)
@@ -98,8 +104,11 @@ def _written_here(work: Work, part: Part, batch: Sequence[Row]) -> list[Row]:
     return [row for row, key in zip(batch, keys, strict=True) if key in ours]
 
 
-def _if_there(work: Work, part: Part) -> str:
-    """Shared rows belong to others as well. A row of the tenant's that is there after a clear is somebody else's."""
+def rule_of(work: Work, part: Part) -> str:
+    """What becomes of a row whose key is there, ``IfThere``; empty: it is refused.
+
+    Shared rows belong to others as well. A row of the tenant's that is there after a clear is somebody else's.
+    """
     if part.table.declared.shared or part.table.declared.shared_without:
         return IfThere.SKIP
     return work.restore.if_there if work.restore.mode == Mode.MERGE else ""

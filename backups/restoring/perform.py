@@ -12,12 +12,15 @@ from backups.restoring.clear import begin, clear
 from backups.restoring.files import look_at_files, write_files
 from backups.restoring.fitting import refuse_misfit
 from backups.restoring.load import load, set_numbers, set_references
+from backups.restoring.new_keys import give_keys
+from backups.restoring.new_tenant import refuse_clash, refuse_unmappable, refuse_used
 from backups.restoring.opening import opened
 from backups.restoring.safety import make_copy
 from backups.restoring.work import Work, write
 from hubqueue.api import Done, JobContext
 
 Mode, Phase = BackupRestore.Mode, BackupRestore.Phase
+AFTER_FILES = {Mode.REPLACE: Phase.COPY, Mode.MERGE: Phase.LOAD, Mode.NEW_TENANT: Phase.KEYS}
 
 
 def perform(job: JobContext, restore: BackupRestore) -> Done:
@@ -32,6 +35,8 @@ def perform(job: JobContext, restore: BackupRestore) -> Done:
         _check(job, restore)
     if restore.phase == Phase.FILES:
         _give(job, restore)
+    if restore.phase == Phase.KEYS:
+        _give_keys(job, restore)
     if restore.phase == Phase.COPY:
         make_copy(job, restore)
         with job.transaction():
@@ -52,6 +57,9 @@ def perform(job: JobContext, restore: BackupRestore) -> Done:
 
 def _check(job: JobContext, restore: BackupRestore) -> None:
     with opened(job, restore) as work:
+        if restore.mode == Mode.NEW_TENANT:
+            refuse_used(job.using, work.chosen, work.tenant)
+            refuse_unmappable(work)
         refuse_misfit(work)
         look_at_files(work)
     with job.transaction():
@@ -61,9 +69,17 @@ def _check(job: JobContext, restore: BackupRestore) -> None:
 def _give(job: JobContext, restore: BackupRestore) -> None:
     with opened(job, restore) as work:
         write_files(work)
-    after = Phase.COPY if restore.mode == Mode.REPLACE else Phase.LOAD
     with job.transaction():
-        write(restore, phase=after, line=0)
+        write(restore, phase=AFTER_FILES[Mode(restore.mode)], line=0)
+
+
+def _give_keys(job: JobContext, restore: BackupRestore) -> None:
+    """No row of an application's is written before it is known that all fit."""
+    with opened(job, restore) as work:
+        give_keys(work)
+        refuse_clash(work)
+        with work.batch():
+            write(restore, phase=Phase.LOAD, label="", line=0)
 
 
 def _stand_still(job: JobContext, restore: BackupRestore) -> None:

@@ -8,6 +8,7 @@ from django.test import Client
 
 from backups.models import BackupRestore, BackupRun, BackupTarget
 from hubqueue.querysets import database_now
+from leads.models import Event
 
 pytestmark = pytest.mark.django_db
 RUNS, RESTORES = "/admin/backups/backuprun/", "/admin/backups/backuprestore/"
@@ -44,6 +45,17 @@ def test_a_replace_is_typed_and_nothing_less_starts_it(run):
     made = BackupRestore.objects.get()
     assert (made.mode, made.tenant, made.asked_by) == ("replace", "acme", "ada")
     assert "backups.restore_busy" in do(client, run, "merge", if_there="skip")
+
+
+def test_a_new_tenant_is_named_and_a_name_that_is_there_is_refused(run):
+    Event.objects.create(code="x", name="x", tenant_id="other")
+    client = officer("view_backuprun", "restore_backuprun")
+    assert "backups.restore_refused" in do(client, run, "copy", tenant="other")
+    assert "backups.restore_refused" in do(client, run, "copy", tenant="acme ")
+    assert not BackupRestore.objects.exists()
+    assert "the restore is queued" in do(client, run, "copy", tenant="second")
+    made = BackupRestore.objects.get()
+    assert (made.mode, made.tenant, made.run.tenant) == ("new_tenant", "second", "acme")
 
 
 def test_without_the_permission_nothing_is_restored(run):

@@ -1,6 +1,6 @@
 """A restore in a worker of its own that is killed while it clears and while it writes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from signal import SIGKILL
@@ -13,6 +13,7 @@ from backups.restores import request_restore
 from hubqueue.models import Job
 from leads.models import Event, Registration
 from tests.backups.restoring.conftest import archive_of, checksums
+from tests.backups.restoring.second import rows_of
 from tests.backups.runs.test_processes import goes_on
 from tests.support.wait import until
 from tests.support.workers import WorkerTree, send
@@ -47,7 +48,6 @@ def test_whenever_its_worker_is_killed_the_tenant_has_the_rows_of_the_archive(
     before, others = checksums("acme"), checksums("other")
     Event.objects.filter(pk=acme.pk).update(name="Changed")
     restore = request_restore(archived, mode="replace")
-    job = Job.objects.filter(pk=restore.job_id)
 
     def reached(phase: str) -> bool:
         restore.refresh_from_db()
@@ -55,17 +55,46 @@ def test_whenever_its_worker_is_killed_the_tenant_has_the_rows_of_the_archive(
         return restore.phase == phase and some and (phase == Phase.CLEAR or restore.line > 1000)
 
     for phase in (Phase.CLEAR, Phase.LOAD):
-        until(partial(reached, phase), timeout=60, interval=0.005, message=phase)
-        fence = job.get().fence
-        for child in worker.children():
-            send(child.pid, SIGKILL)
-        until(partial(goes_on, job.get(), fence), timeout=25, message="the next attempt")
+        killed_when(partial(reached, phase), restore, worker)
+    ended(restore, worker)
+    assert checksums("acme") == before
+    assert checksums("other") == others
 
+
+def test_whenever_its_worker_is_killed_a_new_tenant_has_each_row_once(
+    acme: Event, archived: BackupRun, worker: WorkerTree
+) -> None:
+    before = checksums("acme")
+    restore = request_restore(archived, mode="new_tenant", tenant="second")
+
+    def reached(phase: str) -> bool:
+        restore.refresh_from_db()
+        return (restore.phase, restore.label) == (phase, "leads.Registration")
+
+    for phase in (Phase.KEYS, Phase.LOAD):
+        killed_when(partial(reached, phase), restore, worker)
+    ended(restore, worker)
+    counts = {label: len(rows) for label, rows in rows_of("second").items()}
+    assert counts == {label: len(rows) for label, rows in rows_of("acme").items()}
+    names = Registration.objects.filter(event__tenant_id="second").values_list("name", flat=True)
+    assert len(set(names)) == len(names) > PEOPLE
+    assert checksums("acme") == before
+
+
+def killed_when(reached: Callable[[], bool], restore: BackupRestore, worker: WorkerTree) -> None:
+    """The worker's children die then, and another attempt has begun."""
+    job = Job.objects.filter(pk=restore.job_id)
+    until(reached, timeout=60, interval=0.005, message="the moment to kill")
+    fence = job.get().fence
+    for child in worker.children():
+        send(child.pid, SIGKILL)
+    until(partial(goes_on, job.get(), fence), timeout=25, message="the next attempt")
+
+
+def ended(restore: BackupRestore, worker: WorkerTree) -> None:
     def has_ended() -> bool:
         restore.refresh_from_db()
         return restore.state != State.RUNNING
 
     until(has_ended, timeout=60, message="the end of the restore")
     assert (restore.state, restore.code) == (State.SUCCEEDED, ""), worker.said()
-    assert checksums("acme") == before
-    assert checksums("other") == others
