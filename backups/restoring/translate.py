@@ -95,7 +95,7 @@ def _texts(work: Work, part: Part) -> list[str]:
     types = types_of(work.connection, part.table)
     others = {each.own_column for each in part.references} | set(key_of(part.table))
     # A file stays where it is, under its name.
-    others |= {each.column for each in file_fields(part.table.model)}
+    others |= {each.column or "" for each in file_fields(part.table.model)}
     return [
         column
         for column in part.table.columns
