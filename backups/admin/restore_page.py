@@ -12,6 +12,7 @@ from backups.admin.links import Link, job_links, verb_links
 from backups.admin.meanings import meaning
 from backups.admin.restore_verbs import CANCEL
 from backups.models import BackupRestore, BackupRun
+from backups.restoring.closing import UNTOUCHED
 from hubqueue.admin import cells
 from hubqueue.admin.viewer import Viewer
 
@@ -65,6 +66,10 @@ def _standing(row: BackupRestore) -> Iterator[str]:
 def _stopped(row: BackupRestore) -> Iterator[str]:
     if row.mode == Mode.REPLACE and row.phase in ROWS_MAY_BE_GONE:
         yield "Part of the rows may be gone: restore this archive again, or the copy that was made first."
+    elif row.mode == Mode.NEW_TENANT and row.cleared:
+        yield f"What had been written of {row.tenant} by then is gone again."
+    elif row.mode == Mode.NEW_TENANT and row.phase not in UNTOUCHED:
+        yield f"What had been written of {row.tenant} by then is being taken away."
     elif row.rows:
         yield f"{row.rows:,} rows had been written by then; they stay."
     else:

@@ -20,6 +20,7 @@ ASKED = {
     "reason": "why",
     "until": "2999-01-01",
     "if_there": "skip",
+    "tenant": "second",
     "typed": "acme",
 }
 PAGES = {
@@ -46,8 +47,10 @@ def ask(made, target):
             address, more = reverse(f"admin:backups_backuptarget_{word}", args=[target.pk]), {}
         else:
             restore = BackupRestore.objects.create(run=whole, mode="inspect", tenant="acme")
-            address = reverse("admin:backups_backuprestore_changelist")
-            more = {"action": "cancel", "_selected_action": str(restore.pk)}
+            address, more = (
+                reverse("admin:backups_backuprestore_verb", args=[restore.pk, "cancel"]),
+                {},
+            )
         answer = client.post(address, ASKED | more)
         return LogEntry.objects.exists() or Operation.objects.exists(), answer.status_code
 
