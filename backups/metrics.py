@@ -44,6 +44,9 @@ RUN_BYTES = Histogram(
     "Bytes of archives that were written.",
     buckets=[each * MIB for each in (1, 10, 100, 1024, 10_240, 102_400, 1_048_576)],
 )
+FILES_MISSING = Counter(
+    "backups_files_missing", "Files that rows name and that were not there to be taken by a run."
+)
 VERIFIED = Counter("backups_verifications", "Archives that were read back.", ["outcome"])
 EXPIRED = Counter("backups_archives_expired", "Archives that were deleted by a schedule's plan.")
 SWEPT = Counter("backups_archives_swept", "Unfinished archives that were deleted.")
@@ -51,8 +54,11 @@ FAILED = Counter("backups_deletions_failed", "Deletions that failed.", ["code"])
 
 
 @receiver(run_ended, dispatch_uid="backups.metrics.run")
-def count_run(*, state: str, seconds: float, stored: int | None, **_: Any) -> None:
+def count_run(
+    *, state: str, seconds: float, stored: int | None, missing: int | None, **_: Any
+) -> None:
     RUN_SECONDS.labels(state).observe(seconds)
+    FILES_MISSING.inc(missing or 0)
     if stored is not None:
         RUN_BYTES.observe(stored)
 

@@ -41,6 +41,7 @@ def tell_end_of(run: BackupRun) -> list[UUID]:
         code=closed.code,
         seconds=(closed.finished_at - closed.started_at).total_seconds(),
         stored=closed.bytes,
+        missing=closed.media_missing,
     )
     transaction.on_commit(ended)
     about = _wanted(closed)

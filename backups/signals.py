@@ -2,7 +2,9 @@
 
 from django.dispatch import Signal
 
-run_ended = Signal()  # state, content, code, seconds, stored (bytes; None when unknown)
+run_ended = (
+    Signal()
+)  # state, content, code, seconds, stored (bytes), missing (files); None when unknown
 archive_verified = Signal()  # run_id, sound, codes
 archive_expired = Signal()  # run_id
 deletion_failed = Signal()  # run_id (None: no run's), code

@@ -52,6 +52,11 @@ def run(screen: Screen, options: dict[str, Any]) -> None:
         )
     if not options["no_wait"]:
         _watch(screen, asked)
+    if asked.media_missing:
+        screen.note(
+            f"{asked.media_missing} files that rows name were not there to be taken: manage.py backups files"
+            f" {asked.archive} --missing tells which."
+        )
     screen.answer(_facts(asked), [f"{asked.get_state_display()}  {asked}{_because(asked)}"])
     if asked.state not in {BackupRun.State.RUNNING, BackupRun.State.SUCCEEDED}:
         raise CommandError(f"The run is {asked.get_state_display()}{_because(asked)}.")
@@ -82,6 +87,8 @@ def _facts(asked: BackupRun) -> dict[str, Any]:
         "state": asked.state,
         "code": asked.code,
         "rows": asked.rows,
+        "media": asked.media,
+        "media_missing": asked.media_missing,
         "bytes": asked.bytes,
         "findings": asked.findings,
     }

@@ -14,7 +14,7 @@ may declare models of others that have no such file, as Django's own.
 from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 from django.apps import apps
@@ -23,6 +23,9 @@ from django.utils.module_loading import module_has_submodule
 from backups.errors import BackupError
 
 T = TypeVar("T")
+
+
+Reason = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class SpecRefused(BackupError):
@@ -72,7 +75,7 @@ class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shared: bool = False
     shared_without: str | None = None
     redact: dict[str, str | None] = {}
-    files_left_out: dict[str, str] = {}
+    files_left_out: dict[str, Reason] = {}
     stamped: tuple[str, ...] = ()
     made_by_migrate: bool = False
     quiet: tuple[Quiet, ...] = ()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from django.core.exceptions import SuspiciousFileOperation
 from django.core.files.storage import Storage
 from django.core.files.utils import validate_file_name
 
@@ -21,5 +22,10 @@ def storages_of(chosen: Iterable[Table]) -> Storages:
 
 
 def refuse_outside(name: str) -> None:
-    """Raise ``SuspiciousFileOperation`` for a name that leads out of a storage, whatever the storage thinks of it."""
+    """Raise ``SuspiciousFileOperation`` for a name that leads out of a storage, whatever the storage thinks of it.
+
+    And for one that Django's storages do not write as it is: with a backslash they make a slash of.
+    """
+    if "\\" in name or "\0" in name:
+        raise SuspiciousFileOperation("A name of a file has a backslash or a zero byte in it.")
     validate_file_name(name, allow_relative_path=True)

@@ -13,7 +13,7 @@ from django.core.files.storage import Storage
 
 from backups.archive.measure import Measure
 from backups.archive.read import Archive
-from backups.errors import FileThere, MemberMissing, NameOutside, SchemaAhead
+from backups.errors import FileMissing, FileThere, MemberMissing, NameOutside, SchemaAhead
 from backups.files.columns import Storages, refuse_outside
 from backups.files.contents import content
 from backups.files.listed import Listed, listed_in
@@ -118,14 +118,12 @@ def _standing(storage: Storage, listed: Listed, number: int, holder: Archive) ->
     assert listed.sha256 is not None
     there = Measure()
     try:
-        if not storage.exists(listed.name):
-            return Standing.ABSENT
         for piece in content(storage, listed.name, listed.column):
             there.add(piece)
             if there.bytes > listed.bytes:
                 break
-    except SuspiciousFileOperation:
-        raise _outside(listed, number) from None
+    except FileMissing:
+        return Standing.ABSENT
     if there.sha256 == listed.sha256:
         return Standing.THERE
     if there.bytes < listed.bytes:
@@ -158,7 +156,10 @@ def _write(storage: Storage, listed: Listed, number: int, pieces: Iterator[bytes
         for piece in pieces:
             staged.write(piece)
         staged.seek(0)
-        saved = storage.save(listed.name, File(staged, listed.name))
-    if normpath(saved) != normpath(listed.name.replace("\\", "/")):
+        try:
+            saved = storage.save(listed.name, File(staged, listed.name))
+        except SuspiciousFileOperation:
+            raise _outside(listed, number) from None
+    if normpath(saved) != normpath(listed.name):
         storage.delete(saved)  # somebody was faster under the name that it has
         raise _is_another(listed, number)

@@ -19,6 +19,7 @@ from backups.data.spec import Declared, SpecRefused, Specs
 from backups.data.tables import tables
 from backups.files import take as taking
 from backups.files.listed import Listed, listed_in
+from backups.metrics import FILES_MISSING
 from backups.models import BackupRun, BackupTarget
 from backups.running.fenced import Fenced
 from backups.services import request_run
@@ -94,22 +95,25 @@ def test_what_is_not_there_is_told_and_the_rest_is_in_the_archive(
 ) -> None:
     hang(file=stored("there/sun.png", SUN))
     (media.parent / "passwd").write_text("secret")
-    away = ["gone.png", "../passwd", str(media / "there/sun.png"), "there", "x" * 299]
+    (media / "there" / "a\\b").write_text("it could not come back under its name")
+    away = ["gone.png", "there/a\\b", "../passwd", str(media / "there/sun.png"), "there", "x" * 299]
     for name in away:
         hang(file=name)
+    counted = FILES_MISSING._value.get()
     run = made(cellar)
     assert (run.media, run.media_missing) == (1, len(away))
+    assert FILES_MISSING._value.get() == counted + len(away)
     found = listed(run)
     assert {name for (_, name), each in found.items() if each.why == "missing"} == {*away}
     assert contents(run) == {(FILE, "there/sun.png"): SUN}
 
     client.force_login(User.objects.create_superuser("boss"))
     page = client.get(reverse("admin:backups_backuprun_change", args=[run.pk])).content.decode()
-    assert "Of 5 names of files in its rows no file was there to be taken" in page
+    assert "Of 6 names of files in its rows no file was there to be taken" in page
     where = [run.archive, "--target", "Cellar"]
     out = StringIO()
     call_command("backups", "inspect", *where, stdout=out)
-    assert "files       6 named by rows, 5 not there to be taken" in out.getvalue()
+    assert "files       7 named by rows, 6 not there to be taken" in out.getvalue()
 
 
 def test_a_file_that_changes_while_it_is_read_is_read_again_and_one_that_always_does_is_told(

@@ -168,7 +168,20 @@ def of_sun(**changes: Any) -> Listed:
 
 @pytest.mark.parametrize(
     "name",
-    ["../x", "a/../../x", "..", "/x", "..\\x", "\\x", "a\\..\\..\\x", ".", "a/..", "{root}/x"],
+    [
+        "../x",
+        "a/../../x",
+        "..",
+        "/x",
+        "..\\x",
+        "\\x",
+        "a\\b",
+        "a\0b",
+        "a\\..\\..\\x",
+        ".",
+        "a/..",
+        "{root}/x",
+    ],
 )
 def test_no_name_in_an_archive_leads_out_of_the_storage(
     media: Path, tmp_path: Path, name: str
