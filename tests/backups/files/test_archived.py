@@ -54,7 +54,7 @@ def lying(run: BackupRun) -> list[str]:
 
 
 def test_what_rows_name_is_there_once_per_content_and_nothing_else(
-    cellar: BackupTarget, tmp_path: Path
+    cellar: BackupTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored("sun.png", SUN)
     stored("a/same as sun %.png", SUN)
@@ -69,7 +69,16 @@ def test_what_rows_name_is_there_once_per_content_and_nothing_else(
     hang(file="a/same as sun %.png")
     hang(file="sun.png")
     rows("Album").update(cover="sun.png")
+    content, reads = taking.content, list[str]()
+
+    def counted(storage: Any, name: str, column: str) -> Iterator[bytes]:
+        reads.append(name)
+        return content(storage, name, column)
+
+    monkeypatch.setattr(taking, "content", counted)
     run = made(cellar)
+    # For the digest, and the first of each content to be sent.
+    assert reads == [*["a/same as sun %.png"] * 2, *["moon.png"] * 2, "sun.png"]
     assert (run.media, run.media_missing) == (2, 0)
     assert contents(run) == {
         (FILE, "sun.png"): SUN,

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.core.files.storage import FileSystemStorage
 
+from backups.files import give
 from backups.models import BackupRestore, BackupRun, BackupTarget
 from backups.restores import request_restore
 from backups.restoring import files
@@ -92,8 +93,16 @@ def test_who_takes_over_writes_the_files_that_are_left_before_any_row(
     monkeypatch.setattr(FileSystemStorage, "_save", dying)
     restore = performed(asked(archived, "merge"), steps=1)
     assert (restore.state, restore.phase, restore.line) == (State.RUNNING, "files", 1)
+    content, looked_at = give.content, list[str]()
+
+    def watched(storage: Any, name: str, column: str) -> Any:
+        looked_at.append(name)
+        return content(storage, name, column)
+
+    monkeypatch.setattr(give, "content", watched)
     restore = performed(restore)
     assert (restore.state, restore.code) == (State.SUCCEEDED, "")
+    assert looked_at == ["acme/1.png", "acme/2.png"]
     assert saved == [f"acme/{number}.png" for number in (0, 1, 1, 2)]
     assert tree(media) == before
     assert named() == names
