@@ -4,12 +4,17 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 from django.db import connection, connections, transaction
 
+from backups import expiry as expiry_module
+from backups.deletion import delete_directory
+from backups.errors import ArchiveMissing
 from backups.expiry import expire_after
 from backups.models import BackupRun
+from backups.officers import pin
 from backups.services import request_run
 from backups.whole import hold_archives, whole_archives
 from tests.backups.keeping.made import Run, ago, archive, complete, run, states
@@ -71,6 +76,62 @@ def test_the_request_of_a_run_and_the_beginning_of_an_expiry_wait_for_each_other
         expiry = beside(expire_after, new, store)
         until(waits)
     assert expiry.result(timeout=20) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_pinned_in_the_moment_of_an_expiry_stays(store, schedule, beside):
+    old, new = archive(store, schedule, days=2), archive(store, schedule, days=1)
+    with transaction.atomic():
+        pinned(old)
+        expiry = beside(expire_after, new, store)
+        until(waits)
+    assert expiry.result(timeout=20) == 0
+    assert states(old) == ["SUCCEEDED"]
+    assert complete(store) == [old.archive, new.archive]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_being_marked_is_not_pinned_any_more(store, schedule, beside, monkeypatch):
+    old, new = archive(store, schedule, days=2), archive(store, schedule, days=1)
+    decide = expiry_module.expiring
+
+    def decided(decisions):
+        asked.append(beside(pinned, old))
+        until(waits)
+        return decide(decisions)
+
+    asked = []
+    monkeypatch.setattr(expiry_module, "expiring", decided)
+    assert expire_after(new, store) == 1
+    with pytest.raises(ArchiveMissing):
+        asked[0].result(timeout=20)
+    assert states(old) == ["EXPIRED"]
+    assert complete(store) == [new.archive]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pin_and_an_expiry_at_one_instant_never_both_succeed(store, schedule, beside):
+    for _ in range(10):
+        old, new = archive(store, schedule, days=2), archive(store, schedule, days=1)
+        start = Barrier(2)
+
+        def pin(old=old, start=start):
+            start.wait(20)
+            pinned(old)
+
+        asked = beside(pin)
+        start.wait(20)
+        expire_after(new, store)
+        refused = isinstance(asked.exception(timeout=20), ArchiveMissing)
+        assert states(old) == (["EXPIRED"] if refused else ["SUCCEEDED"])
+        assert (old.archive in complete(store)) is not refused
+        BackupRun.objects.all().delete()
+        for each in complete(store):
+            delete_directory(each, store)
+
+
+def pinned(run):
+    pin(run, until=ago(days=-1), actor="boss", reason="evidence")
 
 
 KILLED = """
