@@ -52,26 +52,25 @@ class Installation:
         rows = [(each.kind, each.kind, each.config, each.secret) for each in places]
         self.manage("shell", "--no-imports", "-c", MAKE_TARGETS, given=json.dumps(rows))
 
-    def worker(self, log: Path) -> WorkerTree:
-        """It serves the queue of backups."""
-        arguments = ["--no-scheduler", "--queues", "backups"]
-        return WorkerTree(arguments, env=self.environment, log=log)
+    def worker(self, log: Path, *arguments: str) -> WorkerTree:
+        """It serves every queue and schedules, unless ``arguments`` say otherwise."""
+        return WorkerTree([*arguments], env=self.environment, log=log)
 
     @property
     def environment(self) -> dict[str, str]:
         return self.env | {"DATABASE_URL": _url(connections[self.alias].settings_dict)}
 
 
-def environment(volume: Path, keys: str, media: Path) -> dict[str, str]:
+def environment(volume: Path, keys: str, **more: str) -> dict[str, str]:
     """What every process of an installation is given."""
     return {
         **os.environ,
-        "DJANGO_SETTINGS_MODULE": "tests.backups.proof.settings",
+        "DJANGO_SETTINGS_MODULE": "config.settings.test",
         "PYTHONPATH": str(CHECKOUT),
         "PYTHONUNBUFFERED": "1",
         "BACKUPS_VOLUME": str(volume),
         "BACKUPS_KEYS": keys,
-        "PROOF_MEDIA": str(media),
+        **more,
     }
 
 

@@ -89,7 +89,7 @@ def stage(
 ) -> Iterator[Stage]:
     volume = places[KINDS.index("local")].root.parent
     media = tmp_path_factory.mktemp("media")
-    env = environment(volume, OLD.text, media)
+    env = environment(volume, OLD.text, **project(media))
     with (
         django_db_blocker.unblock(),
         override_settings(INSTALLED_APPS=installed()),
@@ -104,9 +104,18 @@ def stage(
             source = Installation("source", env)
             write_rows(source)
             write_files(media)
-            worker = source.worker(tmp_path_factory.mktemp("worker") / "log")
+            log = tmp_path_factory.mktemp("worker") / "log"
+            worker = source.worker(log, "--no-scheduler", "--queues", "backups")
             yield Stage(source, worker, template, volume, media)
             worker.kill_tree()
+
+
+def project(media: Path) -> dict[str, str]:
+    """With every type of column, and its files in ``media``."""
+    return {
+        "DJANGO_SETTINGS_MODULE": "tests.backups.proof.settings",
+        "PROOF_MEDIA": str(media),
+    }
 
 
 def write_rows(source: Installation) -> None:
@@ -152,7 +161,8 @@ def test_every_row_of_every_type_and_every_file_comes_back_through_each_kind_of_
     assert (run["state"], run["code"], run["findings"]) == ("SUCCEEDED", "", [])
     peak = max(peak_of(each.pid) for each in stage.worker.children())
     renew("copy", stage.template)
-    copy = Installation("copy", environment(stage.volume, f"{NEW.text},{OLD.text}", tmp_path))
+    keys = f"{NEW.text},{OLD.text}"
+    copy = Installation("copy", environment(stage.volume, keys, **project(tmp_path)))
     back = told(copy.manage("backups", "restore", run["archive"], "--target", kind, "--json"))
     assert sum(back["rows"].values()) == run["rows"] > ROWS
     assert sums("copy") == sums("source")
