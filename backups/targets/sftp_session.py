@@ -19,6 +19,16 @@ KEYS: tuple[type[paramiko.PKey], ...] = (
 )
 
 
+class Client(paramiko.SFTPClient):
+    """Reads the names of a directory whatever their encoding is: what is no UTF-8 is no name of ours."""
+
+    def _request(self, kind: Any, *given: Any) -> Any:
+        code, message = super()._request(kind, *given)  # type: ignore[misc]
+        if message is not None:
+            message.get_text = lambda: message.get_string().decode(errors="replace")
+        return code, message
+
+
 def connect(config: SftpConfig, secret: str, timeout: float) -> tuple[paramiko.Transport, Any]:
     """Connect and log in: the transport, whose end ends all, and the client over it.
 
@@ -37,7 +47,7 @@ def connect(config: SftpConfig, secret: str, timeout: float) -> tuple[paramiko.T
         _check_key(key, config.host_key)
         with mapped():
             _log_in(transport, config.user, secret)
-            client = paramiko.SFTPClient.from_transport(transport)
+            client = Client.from_transport(transport)
         if client is None:
             raise TargetRefused("the server does not offer SFTP")
         channel = client.get_channel()

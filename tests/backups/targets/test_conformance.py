@@ -112,6 +112,11 @@ def test_more_than_a_thousand_objects_are_listed(place):
         assert names(opened, "many/") == sorted(f"many/{number}" for number in range(PLENTY))
 
 
+def test_what_others_keep_under_odd_names_is_passed_over(place):
+    with place.beside("odd").open() as opened:
+        assert names(opened) == ["ours"]
+
+
 def test_what_a_dead_put_left_is_not_listed_and_is_swept(place):
     if place.kind == "s3":
         pytest.skip("nothing of it is an object")
