@@ -1,6 +1,6 @@
 """The front door: what an application imports to write and enqueue background work."""
 
-from hubqueue.errors import LeaseLost, PayloadRefused, StopRequested
+from hubqueue.errors import LeaseLost, MoveRefused, PayloadRefused, StopRequested
 from hubqueue.lifecycle.connections import dedicated_connection
 from hubqueue.lifecycle.context import JobContext
 from hubqueue.lifecycle.enqueue import Enqueued, Outcome
@@ -28,6 +28,7 @@ __all__ = [
     "JobContext",
     "LeaseLost",
     "Missed",
+    "MoveRefused",
     "Outcome",
     "Park",
     "PayloadRefused",

@@ -14,7 +14,7 @@ from hubqueue.lifecycle import pause as pausing
 from hubqueue.lifecycle import redrive as redriving
 from hubqueue.lifecycle.database import alias
 from hubqueue.lifecycle.redrive import Answer
-from hubqueue.lifecycle.work import abandon_of
+from hubqueue.lifecycle.work import Reopen, abandon_of, reopen_of
 from hubqueue.models import Job, Pause
 from hubqueue.registry import registry
 from hubqueue.states import Move, State
@@ -40,7 +40,9 @@ def cancel(job_id: UUID, *, actor: str, reason: str) -> State:
 
 
 def redrive(job_id: UUID, *, actor: str, reason: str) -> State:
-    return operate.redrive(job_id, actor=actor, reason=reason, using=alias())
+    kind = Job.objects.using(alias()).filter(pk=job_id).values_list("kind", flat=True).first()
+    reopen = _reopen_of(kind) if kind else None
+    return operate.redrive(job_id, actor=actor, reason=reason, using=alias(), reopen=reopen)
 
 
 def dismiss(job_id: UUID, *, actor: str, reason: str) -> State:
@@ -70,7 +72,13 @@ def redrive_many(
     job_ids: Iterable[UUID], *, actor: str, reason: str, batch: int = 500
 ) -> Iterator[Answer]:
     """Redrive many dead letters, ``batch`` per transaction; give them newest first."""
-    return redriving.redrive_many(job_ids, actor=actor, reason=reason, using=alias(), batch=batch)
+    return redriving.redrive_many(
+        job_ids, actor=actor, reason=reason, using=alias(), reopen_of=_reopen_of, batch=batch
+    )
+
+
+def _reopen_of(kind: str) -> Reopen | None:
+    return reopen_of(registry.find(kind), using=alias())
 
 
 def find_dead(

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db.models import F
 
-from hubqueue.api import Done, JobContext, Result, handler
+from hubqueue.api import Done, JobContext, MoveRefused, Result, handler
 from hubqueue.querysets import Now
 from leads.errors import ImportRefused
 from leads.importing.files import import_blocks
@@ -58,6 +58,17 @@ def give_up(job: JobContext) -> None:
         refusal="The import was given up before its end; what is counted here came in.",
         finished_at=Now(),
     )
+
+
+@import_registrations.on_redrive
+def take_up(job: JobContext) -> None:
+    """An import that was given up goes on where it stood, as long as its file is kept."""
+    run_id = job.claimed.payload["run_id"]
+    found = ImportRun.objects.filter(pk=run_id)
+    if found.filter(state=ImportRun.State.REFUSED).exists():
+        if not ImportPiece.objects.filter(run=run_id).exists():
+            raise MoveRefused("file_gone", "its file is gone: upload it again, under Imports.")
+        found.update(state=ImportRun.State.RUNNING, refusal="", finished_at=None)
 
 
 def _keep(run: ImportRun, loaded: Loaded, count: int, position: int) -> None:

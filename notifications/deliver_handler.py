@@ -5,7 +5,7 @@ from email.message import EmailMessage
 from functools import partial
 from uuid import UUID
 
-from hubqueue.api import Done, JobContext, Result, handler
+from hubqueue.api import Done, JobContext, MoveRefused, Result, handler
 from hubqueue.models import Job
 from hubqueue.states import State as JobState
 from notifications import mail, moves
@@ -20,6 +20,11 @@ from notifications.rendering import language_of, render
 from notifications.unsubscribe import unsubscribe_headers, unsubscribe_url
 
 State = Notification.State
+WORDS = {
+    State.SENT: "sent already",
+    State.SUPPRESSED: "held back on purpose",
+    State.HELD: "on hold after a restore, where it is released or dropped",
+}
 FINAL: dict[type[mail.MailFault], Reason] = {
     mail.AddressRefused: Reason.ADDRESS_REFUSED,
     mail.MessageRefused: Reason.MESSAGE_REFUSED,
@@ -67,6 +72,21 @@ def give_up(job: JobContext) -> None:
         moves.end(record, State.FAILED, Reason.CANCELLED)
     elif record.state != State.UNCERTAIN:
         moves.end(record, State.FAILED, Reason.GAVE_UP)
+
+
+@deliver.on_redrive
+def take_up(job: JobContext) -> None:
+    """What failed with its job is to be sent after all; what ended otherwise is a matter of its own page."""
+    found = Notification.objects.select_for_update(no_key=True)
+    record = found.filter(pk=job.claimed.payload["notification_id"]).first()
+    if record is None:
+        raise MoveRefused("gone", "its message is past its retention: there is nothing to send.")
+    if record.state == State.FAILED:
+        moves.reopen(record)
+    elif record.state not in (State.PENDING, State.UNCERTAIN):
+        raise MoveRefused(
+            f"message_{record.state}", f"its message is {WORDS[State(record.state)]}: see its page."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What becomes of a record after it was made: each move in the caller's transaction, on records not finished only."""
+"""What becomes of a record after it was made, in the transaction of the caller. Only ``reopen`` takes finished ones."""
 
 from functools import partial
 
@@ -68,6 +68,17 @@ def end(
             reason=str(reason or ""),
         )
         transaction.on_commit(tell, using=router.db_for_write(Notification), robust=True)
+
+
+def reopen(record: Notification) -> None:
+    """What was not sent is to be sent again, finished or not. That it may have arrived once stays on the record."""
+    Notification.objects.filter(pk=record.pk).update(
+        state=State.PENDING,
+        reason="",
+        finished_at=None,
+        sending_since=None,
+        uncertain_since=Coalesce("uncertain_since", "sending_since"),
+    )
 
 
 def _update(record: Notification, **changes: object) -> int:

@@ -3,11 +3,11 @@
 from uuid import UUID
 
 from django.db import router, transaction
-from django.db.models.functions import Coalesce
 
 from hubqueue.lifecycle.failure import brief
 from hubqueue.models import Job, Operation
 from hubqueue.querysets import database_now
+from notifications import moves
 from notifications.deliver_handler import deliver
 from notifications.errors import NotificationNotFound, ResendRefused
 from notifications.models import Notification
@@ -34,13 +34,7 @@ def resend(notification_id: UUID, *, actor: str, reason: str) -> UUID:
         raise ResendRefused(
             "its delivery is still under way; wait for it, or cancel that job first."
         )
-    Notification.objects.filter(pk=record.pk).update(
-        state=State.PENDING,
-        reason="",
-        finished_at=None,
-        sending_since=None,
-        uncertain_since=Coalesce("uncertain_since", "sending_since"),
-    )
+    moves.reopen(record)
     job = deliver.using(tenant=record.tenant_id, dedupe_key=str(record.pk)).enqueue(
         notification_id=record.pk
     )

@@ -9,9 +9,10 @@ from django.db import IntegrityError, OperationalError, connections, transaction
 
 from hubqueue.errors import MoveRefused, Superseded
 from hubqueue.lifecycle import ring
-from hubqueue.lifecycle.failure import brief
+from hubqueue.lifecycle.failure import brief, broken_by
 from hubqueue.lifecycle.guard import ROW_BUSY, claimed_from
 from hubqueue.lifecycle.settle import Abandon, insert_successor, let_go
+from hubqueue.lifecycle.work import Reopen
 from hubqueue.models import Job, Operation
 from hubqueue.querysets import Now, database_now
 from hubqueue.signals import verb_done
@@ -55,10 +56,15 @@ def cancel(job_id: UUID, *, actor: str, reason: str, using: str, abandon: Abando
         return State.CANCELLED
 
 
-def redrive(job_id: UUID, *, actor: str, reason: str, using: str) -> State:
-    """DEAD: due now with fresh attempts. Refuses ``Superseded`` when an unfinished job has its key."""
+def redrive(
+    job_id: UUID, *, actor: str, reason: str, using: str, reopen: Reopen | None = None
+) -> State:
+    """DEAD: due now with fresh attempts. Refuses ``Superseded`` when an unfinished job has its key, and what its kind's
+    hook refuses."""
     with _locked(job_id, Move.REDRIVE, actor, reason, using) as job:
         _refuse_superseded(job, using)
+        if reopen is not None:
+            _take_up_again(job, reopen, using)
         ring.ring_after_commit([job.queue], using=using)
         try:
             with transaction.atomic(using=using):
@@ -132,6 +138,19 @@ def _write(job: Job, **values: Any) -> State:
     if changed != 1:
         raise MoveRefused("wrong_state", "the job moved on meanwhile; look again")
     return State(values.get("state", job.state))
+
+
+def _take_up_again(job: Job, reopen: Reopen, using: str) -> None:
+    try:
+        with transaction.atomic(using=using):
+            reopen(claimed_from(job))
+            # A hook that swallowed a failed statement would be rolled back without a word.
+            transaction.get_connection(using).validate_no_broken_transaction()
+    except MoveRefused:
+        raise
+    except Exception as raised:
+        said = f"its kind could not take it up again ({broken_by(raised).exception})"
+        raise MoveRefused("redrive_failed", said) from raised
 
 
 def _refuse_superseded(job: Job, using: str) -> None:

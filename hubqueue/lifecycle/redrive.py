@@ -1,8 +1,9 @@
 """Redrive dead letters in bulk: batched, re-checked under lock, an answer per row."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
+from itertools import groupby, islice
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -12,7 +13,11 @@ from hubqueue.lifecycle import operate, ring
 from hubqueue.lifecycle.database import connection
 from hubqueue.lifecycle.failure import brief
 from hubqueue.lifecycle.sql import sql
+from hubqueue.lifecycle.work import Reopen
+from hubqueue.models import Job
 from hubqueue.states import Move, State
+
+FindReopen = Callable[[str], Reopen | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +31,34 @@ class Answer:
 
 
 def redrive_many(
-    job_ids: Iterable[UUID], *, actor: str, reason: str, using: str, batch: int = 500
+    job_ids: Iterable[UUID],
+    *,
+    actor: str,
+    reason: str,
+    using: str,
+    reopen_of: FindReopen = lambda kind: None,
+    batch: int = 500,
 ) -> Iterator[Answer]:
-    """Redrive in the order given, ``batch`` rows per transaction; within a batch the newest of a key first."""
+    """Redrive in the order given, ``batch`` rows per transaction; within a batch the newest of a key first.
+
+    Jobs whose kind has a redrive hook are redriven one by one, each in a transaction of its own.
+    """
     waiting = iter(job_ids)
     while chunk := list(islice(waiting, batch)):
-        try:
-            yield from _batch(chunk, actor=actor, reason=reason, using=using)
-        except IntegrityError:
-            # Somebody enqueued one of the keys while we held the batch: the rest must not suffer for it.
-            for job_id in chunk:
-                yield _one(job_id, actor=actor, reason=reason, using=using)
+        jobs = Job.objects.using(using).filter(pk__in=chunk)
+        kinds = dict(jobs.values_list("pk", "kind"))
+        hooks = {kind: reopen_of(kind) for kind in set(kinds.values())}
+        for reopen, some in groupby(chunk, lambda job_id: hooks.get(kinds.get(job_id, ""))):  # noqa: B023
+            move = partial(_one, actor=actor, reason=reason, using=using, reopen=reopen)
+            if reopen is not None:
+                yield from map(move, some)
+                continue
+            together = list(some)
+            try:
+                yield from _batch(together, actor=actor, reason=reason, using=using)
+            except IntegrityError:
+                # Somebody enqueued one of the keys while we held the batch: the rest must not suffer for it.
+                yield from map(move, together)
 
 
 def _batch(chunk: Sequence[UUID], *, actor: str, reason: str, using: str) -> list[Answer]:
@@ -69,8 +91,9 @@ def _answer(job_id: UUID, moved: bool, state: str, standing: UUID | None) -> Ans
     return Answer(job_id, None, "wrong_state", f"cannot {Move.REDRIVE} a job that is {state}")
 
 
-def _one(job_id: UUID, *, actor: str, reason: str, using: str) -> Answer:
+def _one(job_id: UUID, *, actor: str, reason: str, using: str, reopen: Reopen | None) -> Answer:
     try:
-        return Answer(job_id, operate.redrive(job_id, actor=actor, reason=reason, using=using))
+        state = operate.redrive(job_id, actor=actor, reason=reason, using=using, reopen=reopen)
+        return Answer(job_id, state)
     except MoveRefused as refused:
         return Answer(job_id, None, refused.code, str(refused))

@@ -13,6 +13,9 @@ from hubqueue.payload import Signature
 from hubqueue.policy import Backoff
 from hubqueue.results import Result
 
+# Runs the redrive hook of a job's kind.
+Reopen = Callable[[Claimed], object]
+
 
 class Work(Protocol):
     """What running needs of a handler."""
@@ -23,6 +26,7 @@ class Work(Protocol):
     backoff: Backoff
     give_up_after: timedelta | None
     abandon_hook: Callable[[JobContext], object] | None
+    redrive_hook: Callable[[JobContext], object] | None
 
     @property
     def timeout(self) -> timedelta: ...
@@ -33,6 +37,14 @@ def abandon_of(work: Work | None, *, using: str) -> Abandon | None:
     if work is None or work.abandon_hook is None:
         return None
     return partial(_abandon, work, using)
+
+
+def reopen_of(work: Work | None, *, using: str) -> Reopen | None:
+    """The redrive hook of a kind, bound to the job it is called for."""
+    if work is None or work.redrive_hook is None:
+        return None
+    hook = work.redrive_hook
+    return lambda claimed: hook(JobContext(claimed, using, work.detached))
 
 
 def exhausted(claimed: Claimed, work: Work | None, *, attempts: int, now: datetime) -> bool:

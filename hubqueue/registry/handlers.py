@@ -17,6 +17,7 @@ from hubqueue.results import Result
 
 P = ParamSpec("P")
 AbandonHook = Callable[[JobContext], object]
+RedriveHook = Callable[[JobContext], object]
 Coroutines = Callable[..., Coroutine[Any, Any, Result | None]]
 Function = (
     Callable[Concatenate[JobContext, P], Result | None]
@@ -94,6 +95,7 @@ class Handler(Generic[P]):
         self.group = group
         self.signature = Signature(function)
         self.abandon_hook: AbandonHook | None = None
+        self.redrive_hook: RedriveHook | None = None
         self._unmodified: Prepared[P] = Prepared(self, Options())
         self.__doc__ = function.__doc__
         self.__name__ = getattr(function, "__name__", kind)
@@ -155,13 +157,27 @@ class Handler(Generic[P]):
         savepoint: a hook that raises is rolled back and recorded, the move stands. The arguments are in
         ``job.claimed.payload``, as JSON. The job runs no more, so ``job.transaction()`` raises ``LeaseLost``.
         """
-        if iscoroutinefunction(hook):
-            raise ImproperlyConfigured(
-                f"{self.kind}: on_abandon takes a plain function, got an async def: it runs inside the transaction"
-                " that gives the job up."
-            )
+        self._plain("on_abandon", hook, "gives the job up")
         self.abandon_hook = hook
         return hook
+
+    def on_redrive(self, hook: RedriveHook) -> RedriveHook:
+        """Register what takes up again what ``on_abandon`` ended.
+
+        Runs when an officer redrives a dead letter, in that move's transaction, so that the job finds work when it
+        runs. Where there is nothing it could do any more the hook raises ``MoveRefused(code, sentence)``, and the
+        officer reads the sentence; anything else that it raises refuses the redrive as well.
+        """
+        self._plain("on_redrive", hook, "redrives the job")
+        self.redrive_hook = hook
+        return hook
+
+    def _plain(self, name: str, hook: Callable[..., object], what: str) -> None:
+        if iscoroutinefunction(hook):
+            raise ImproperlyConfigured(
+                f"{self.kind}: {name} takes a plain function, got an async def: it runs inside the transaction"
+                f" that {what}."
+            )
 
     def _request(
         self, options: Options, args: Sequence[object], arguments: dict[str, Any]

@@ -192,6 +192,7 @@ class _Unhurried:
         self.backoff: Backoff = _Whole(handler.backoff.base, handler.backoff.cap)
         self.give_up_after = handler.give_up_after
         self.abandon_hook: Callable[[JobContext], object] | None = handler.abandon_hook
+        self.redrive_hook: Callable[[JobContext], object] | None = handler.redrive_hook
         self.timeout = handler.timeout
 
 

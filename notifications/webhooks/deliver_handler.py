@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
-from hubqueue.api import Backoff, Done, Item, JobContext, Result, Retry, handler
+from hubqueue.api import Backoff, Done, Item, JobContext, MoveRefused, Result, Retry, handler
 from hubqueue.models import Job
 from notifications.errors import SealBroken
 from notifications.models import WebhookMessage
@@ -54,6 +54,18 @@ def give_up(job: JobContext) -> None:
     ).first()
     if message is not None and locked(message.subscription_id) is not None:
         bury(message, Reason.GIVEN_UP)
+
+
+@deliver.on_redrive
+def take_up(job: JobContext) -> None:
+    """Nothing is taken up here: a message is replayed as a whole, with a ladder of attempts of its own."""
+    given = job.claimed.payload
+    pending = WebhookMessage.objects.filter(state=WebhookMessage.State.PENDING)
+    if not pending.filter(pk=given["message_id"], ladder=given["ladder"]).exists():
+        raise MoveRefused(
+            "message_ended",
+            "its message has ended: replay it from its own page, under Webhook messages.",
+        )
 
 
 def has_job(message: WebhookMessage) -> bool:

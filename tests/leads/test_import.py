@@ -11,6 +11,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from hubqueue import officers
+from hubqueue.errors import MoveRefused
 from hubqueue.models import Job
 from hubqueue.testing import run_due_jobs
 from leads import imports, services
@@ -349,3 +350,30 @@ def test_the_command_imports_and_tells(event, tmp_path, capsys):
     path.write_bytes(b"a;b\n")
     with pytest.raises(CommandError, match="Expected a header"):
         call_command("import_registrations", str(path))
+
+
+def test_an_import_whose_job_is_redriven_goes_on_where_it_stood(event, monkeypatch):
+    run = upload(GOOD.format(n=1))
+    imports.start(run)
+    job = Job.objects.get(kind="leads.import_registrations")
+    Job.objects.filter(pk=job.pk).update(attempts=99)
+    run_due_jobs()
+    run.refresh_from_db()
+    assert (Job.objects.get(pk=job.pk).state, run.state) == ("DEAD", "refused")
+    officers.redrive(job.pk, actor="anna", reason="the cause is gone")
+    run.refresh_from_db()
+    assert (run.state, run.refusal, run.finished_at) == ("running", "", None)
+    run_due_jobs()
+    run.refresh_from_db()
+    assert (run.state, run.imported) == ("done", 1)
+
+
+def test_an_import_without_its_file_is_not_redriven(event):
+    run = upload(GOOD.format(n=1))
+    imports.start(run)
+    job = Job.objects.get(kind="leads.import_registrations")
+    officers.cancel(job.pk, actor="anna", reason="wrong file")
+    run.pieces.all().delete()
+    Job.objects.filter(pk=job.pk).update(state="DEAD")
+    with pytest.raises(MoveRefused, match="upload it again"):
+        officers.redrive(job.pk, actor="anna", reason="x")

@@ -9,8 +9,10 @@ from django.test import override_settings
 from django.utils import timezone
 from prometheus_client import REGISTRY
 
+from hubqueue.errors import MoveRefused
 from hubqueue.ids import uuid7
 from hubqueue.models import Job, Operation
+from hubqueue.officers import redrive, redrive_many
 from hubqueue.testing import move_clock, run_due_jobs
 from notifications import retention_handler
 from notifications.errors import NotificationNotFound, ResendRefused
@@ -168,3 +170,41 @@ def test_logs_hold_codes_and_no_address(smtp, caplog):
     assert "mail.address_refused at rcpt, reply 550" in caplog.text
     assert "notifications.test failed address_refused" in caplog.text
     assert "secret" not in caplog.text
+
+
+def test_a_message_whose_job_is_redriven_is_sent(smtp):
+    (record,) = told(person("ada"))
+    Job.objects.update(attempts=99, failing_since=timezone.now() - timedelta(days=2))
+    run()
+    job = Job.objects.get()
+    assert (job.state, fresh(record)[0]) == ("DEAD", State.FAILED)
+    (answer,) = redrive_many([job.pk], actor="olga", reason="the server is back")
+    assert (answer.state, fresh(record)[:2]) == ("READY", (State.PENDING, ""))
+    run()
+    assert fresh(record)[0] == State.SENT
+    assert len(smtp.mails) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (State.SENT, "sent already: see its page"),
+        (State.SUPPRESSED, "held back on purpose"),
+        (State.HELD, "released or dropped"),
+        (None, "past its retention"),
+    ],
+)
+def test_a_job_whose_message_ended_otherwise_refuses_to_be_redriven_and_says_where_to_look(
+    smtp, state, said
+):
+    (record,) = told(person("ada"))
+    now = timezone.now()
+    Job.objects.update(state="DEAD", finished_at=now)
+    if state is None:
+        Notification.objects.all().delete()
+    else:
+        ended = now if state in Notification.FINISHED else None
+        Notification.objects.update(state=state, finished_at=ended)
+    with pytest.raises(MoveRefused, match=said):
+        redrive(Job.objects.get().pk, actor="olga", reason="x")
+    assert Job.objects.get().state == "DEAD"

@@ -7,6 +7,7 @@ import pytest
 from django.db import transaction
 
 from hubqueue import officers
+from hubqueue.errors import MoveRefused
 from hubqueue.models import Job
 from hubqueue.states import Move
 from hubqueue.testing import run_due_jobs
@@ -217,6 +218,18 @@ def test_the_duty_publishes_the_backlog(endpoint, subscribed):
     happen()
     publish_backlog()
     assert BACKLOG._value.get() == 2
+
+
+def test_a_dead_job_whose_message_ended_says_that_the_message_is_replayed(endpoint, subscribed):
+    answers(endpoint, 500)
+    happen()
+    job = Job.objects.get(kind="webhooks.deliver", state="READY")
+    Job.objects.filter(pk=job.pk).update(state="DEAD", finished_at=datetime.now(UTC))
+    assert officers.redrive(job.pk, actor="ada", reason="mended") == "READY"
+    Job.objects.filter(pk=job.pk).update(state="DEAD", finished_at=datetime.now(UTC))
+    WebhookMessage.objects.update(state="dead", finished_at=datetime.now(UTC))
+    with pytest.raises(MoveRefused, match="replay it from its own page"):
+        officers.redrive(job.pk, actor="ada", reason="mended")
 
 
 def test_many_old_messages_are_removed_in_batches(endpoint, subscribed, later, monkeypatch):
