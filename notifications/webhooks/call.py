@@ -6,6 +6,7 @@ from time import monotonic
 from notifications.webhooks.begin import Flight
 from notifications.webhooks.conf import conf
 from notifications.webhooks.outcomes import Outcome, outcome_of
+from notifications.webhooks.targets import check_url
 from outbound.errors import AddressRefused, OutboundError, Unreachable, UrlRefused
 from outbound.exchange import Limits, exchange
 
@@ -26,6 +27,7 @@ def call(flight: Flight) -> Ended:
     """Send it. Every outcome is an answer; nothing is raised for what an endpoint does."""
     started = monotonic()
     try:
+        check_url(flight.url)
         answer = exchange(
             "POST", flight.url, body=flight.body, headers=flight.headers, limits=_limits()
         )

@@ -46,7 +46,7 @@ SENTENCES: dict[str, str] = {
     Outcome.TOO_LATE: "There was no complete answer in time. The endpoint may have taken it.",
     Outcome.UNREACHABLE: "There was no connection, or it was cut. The endpoint may have taken it.",
     Outcome.ADDRESS_REFUSED: "The address of the endpoint is private, reserved or spelt oddly. It was not called.",
-    Outcome.URL_REFUSED: "The URL cannot be called.",
+    Outcome.URL_REFUSED: "The URL is not called: it is not https://, or none at all.",
     Outcome.INTERRUPTED: "It was cut off: a worker died, or there was a restore. The endpoint may have taken it.",
     Reason.SUBSCRIPTION_OFF: "The subscription was disabled when its turn came.",
     Reason.DROPPED: "An officer dropped it after a restore.",

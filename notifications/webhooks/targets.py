@@ -13,16 +13,22 @@ PATIENCE = 2.0
 
 def check_target(url: str) -> None:
     """Raises ``UrlRefused`` or ``AddressRefused``. A host that does not resolve now may do so later."""
-    target = target_of(url)
+    target = check_url(url)
     if conf().webhooks_allow_private:
         return
-    if not target.tls:
-        raise UrlRefused("expected https://, for what is sent is nobody else's to read")
     if not all(map(is_public, _addresses(target))):
         raise AddressRefused(
             "the host is, or resolves to, a private or reserved address, which is not called; an operator may"
             " allow it with WEBHOOKS_ALLOW_PRIVATE"
         )
+
+
+def check_url(url: str) -> Target:
+    """What is asked of the URL itself, at a subscription and at every attempt. Raises as ``check_target``."""
+    target = target_of(url)
+    if not target.tls and not conf().webhooks_allow_private:
+        raise UrlRefused("expected https://, for what is sent is nobody else's to read")
+    return target
 
 
 def _addresses(target: Target) -> list[str]:

@@ -3,6 +3,8 @@
 import pytest
 from django.contrib.auth import get_user_model
 from django.db import connection, transaction
+from django.db.models import CASCADE
+from django.db.models.deletion import Collector, get_candidate_relations_to_delete
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -13,6 +15,7 @@ from notifications.errors import CategoryUnknown
 from notifications.models import Notification, Preference
 from notifications.services import Notice, notify, notify_many
 from tests.support.rival import Rival
+from tests.support.wait import until
 
 pytestmark = pytest.mark.django_db
 State = Notification.State
@@ -178,3 +181,46 @@ def test_a_repeated_cause_while_its_account_is_deleted_is_no_deadlock():
         deleting.commit()
         assert told.result(10) == []
     assert not Notification.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("told_as", ["recipient", "actor"])
+def test_an_account_is_deleted_at_once_while_it_is_being_told(told_as):
+    """Its records are deleted, and then another one comes."""
+    ada, bob = person("ada"), person("bob")
+    notify("test.news", [ada], cause="c1")
+    told = []
+
+    def tell():
+        if told_as == "recipient":
+            return notify("test.news", [ada.pk, bob.pk], cause="c2")
+        return notify("test.news", [bob.pk], cause="c2", actor=ada.pk)
+
+    def then_tell(execute, sql, *rest):
+        answer = execute(sql, *rest)
+        if sql.startswith('UPDATE "notifications_notification"') or (
+            told_as == "recipient" and sql.startswith('DELETE FROM "notifications_notification"')
+        ):
+            told.append(rival.start(tell))
+            until(lambda: told[0].done() or rival.is_blocked(), message="the rival's statement")
+        return answer
+
+    with Rival() as rival:
+        with connection.execute_wrapper(then_tell):
+            get_user_model().objects.get(pk=ada.pk).delete()
+        (made,) = told[0].result(30)
+    assert not get_user_model().objects.filter(pk=ada.pk).exists()
+    record = Notification.objects.get()
+    assert (record.pk, record.recipient_id, record.actor_id) == (made, bob.pk, None)
+
+
+def test_all_that_belongs_to_an_account_is_deleted_by_statements_after_its_lock():
+    """What was read before would miss what came meanwhile, and the deletion would fail."""
+    people = get_user_model()
+    collector = Collector("default")
+    for relation in get_candidate_relations_to_delete(people._meta):
+        field = relation.field
+        rule = field.remote_field.on_delete
+        rows = field.model._base_manager.all()
+        late = collector.can_fast_delete(rows, from_field=field) if rule is CASCADE else None
+        assert late or getattr(rule, "lazy_sub_objs", False), f"{field.model}.{field.name}"

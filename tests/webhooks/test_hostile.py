@@ -139,7 +139,7 @@ def test_a_resolver_that_changes_its_mind_is_asked_once_and_believed_once(
         dialled.append(where)
         raise ConnectionRefusedError
 
-    url = endpoint.url.replace("127.0.0.1", "rebind.example")
+    url = endpoint.url.replace("127.0.0.1", "rebind.example").replace("http", "https")
     WebhookSubscription.objects.update(url=url)
     with monkeypatch.context() as patched:
         patched.setattr(socket, "getaddrinfo", rebind)
@@ -154,13 +154,29 @@ def test_a_resolver_that_changes_its_mind_is_asked_once_and_believed_once(
     assert endpoint.received == []
 
 
+def test_http_is_called_no_more_once_private_networks_are_not(
+    endpoint, subscribed, settings, monkeypatch
+):
+    """Its host is public, so that only the missing TLS can be what is refused."""
+    settings.WEBHOOKS_ALLOW_PRIVATE = False
+    WebhookSubscription.objects.update(url="http://public.example/")
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.216.34", 80))]
+    connected = []
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        patched.setattr(socket.socket, "connect", lambda _, where: connected.append(where))
+        happen()
+    assert last().outcome == "url_refused"
+    assert connected == []
+
+
 def test_a_name_with_one_private_address_among_public_ones_is_refused(
     endpoint, subscribed, settings, monkeypatch
 ):
     settings.WEBHOOKS_ALLOW_PRIVATE = False
     both = ("93.184.216.34", "10.0.0.1")
     found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, 80)) for each in both]
-    WebhookSubscription.objects.update(url="http://mixed.example/")
+    WebhookSubscription.objects.update(url="https://mixed.example/")
     with monkeypatch.context() as patched:
         patched.setattr(socket, "getaddrinfo", lambda *_, **__: found)
         happen()
@@ -183,7 +199,7 @@ def test_a_private_or_odd_address_is_neither_subscribed_nor_called_nor_tested(
     for scheme in ("http", "https"):
         with pytest.raises(OutboundError):
             subscribe(name="x", url=url.replace("http", scheme), event_types=["test.happened"])
-    WebhookSubscription.objects.update(url=url)
+    WebhookSubscription.objects.update(url=url.replace("http", "https"))
     happen()
     send_test(subscribed.row.pk, actor="ada", reason="try")
     run()

@@ -227,7 +227,9 @@ def test_a_dead_job_whose_message_ended_says_that_the_message_is_replayed(endpoi
     Job.objects.filter(pk=job.pk).update(state="DEAD", finished_at=datetime.now(UTC))
     assert officers.redrive(job.pk, actor="ada", reason="mended") == "READY"
     Job.objects.filter(pk=job.pk).update(state="DEAD", finished_at=datetime.now(UTC))
-    WebhookMessage.objects.update(state="dead", finished_at=datetime.now(UTC))
+    WebhookMessage.objects.update(
+        state="dead", reason="given_up", finished_at=datetime.now(UTC), next_attempt_at=None
+    )
     with pytest.raises(MoveRefused, match="replay it from its own page"):
         officers.redrive(job.pk, actor="ada", reason="mended")
 
