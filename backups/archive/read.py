@@ -74,19 +74,27 @@ class Archive:
         """Whether the content with this digest is in this archive."""
         return media_path(sha256) in self._members
 
-    def media(self, sha256: str) -> Iterator[bytes]:
-        """A content by its digest, in pieces. Raises as ``rows`` does."""
-        return self._content(media_path(sha256))
+    def examine_media(self, sha256: str) -> None:
+        """Read a content to its end, if that was not done yet, and keep nothing of it. Raises as ``rows`` does."""
+        self._content(media_path(sha256))
+
+    def media(self, sha256: str, *, kept_back: bool = False) -> Iterator[bytes]:
+        """A content by its digest, in pieces. Raises as ``rows`` does.
+
+        ``kept_back``: the caller gives nothing of it to anybody before the last piece has come, so that it need not be
+        read twice: what was not written so raises then.
+        """
+        return self._content(media_path(sha256), kept_back=kept_back)
 
     def dump(self) -> Iterator[bytes]:
         """The dump of a whole database as ``pg_dump`` wrote it, in pieces. Raises as ``rows`` does."""
         return self._content(DUMP)
 
-    def _content(self, path: str) -> Iterator[bytes]:
+    def _content(self, path: str, *, kept_back: bool = False) -> Iterator[bytes]:
         member = self._members.get(path)
         if member is None:
             raise MemberMissing(f"The archive holds no {path}.")
-        if path not in self._sound:
+        if path not in self._sound and not kept_back:
             examine(self._store, self.name, path, self._keys, member=member)
             self._sound.add(path)
         return self._handed_out(member)

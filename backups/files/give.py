@@ -13,7 +13,14 @@ from django.core.files.storage import Storage
 
 from backups.archive.measure import Measure
 from backups.archive.read import Archive
-from backups.errors import FileMissing, FileThere, MemberMissing, NameOutside, SchemaAhead
+from backups.errors import (
+    FileMissing,
+    FileThere,
+    MemberDamaged,
+    MemberMissing,
+    NameOutside,
+    SchemaAhead,
+)
 from backups.files.columns import Storages, refuse_outside
 from backups.files.contents import content
 from backups.files.listed import Listed, listed_in
@@ -32,10 +39,11 @@ def refuse_files(
     chain: Sequence[Archive],
     storages: Storages,
     *,
+    examine: bool = False,
     told: Callable[[int], object] = lambda done: None,
 ) -> Counted:
     """Look at every file before one is written; ``chain`` is an archive after those that it goes on from, ``storages``
-    are those of the columns here.
+    are those of the columns here. ``examine`` reads every content too: for an archive that was not verified just now.
 
     A file that is there with the same content will be left. Raises ``FileThere`` for one with another content,
     ``NameOutside``, ``SchemaAhead`` for a column that names no files here, ``MemberMissing``; and ``ArchiveError``,
@@ -47,7 +55,10 @@ def refuse_files(
         if listed.sha256 is None:
             missing += 1
         else:
-            _standing(storage, listed, number, _holder(chain, listed.sha256))
+            holder = _holder(chain, listed.sha256)
+            _standing(storage, listed, number, holder)
+            if examine:
+                holder.examine_media(listed.sha256)
             size += listed.bytes
         told(number)
     return Counted(number, missing, size)
@@ -77,7 +88,7 @@ def give_files(
             if standing is Standing.BEGUN:
                 storage.delete(listed.name)
             if standing is not Standing.THERE:
-                _write(storage, listed, number, holder.media(listed.sha256))
+                _write(storage, listed, number, holder.media(listed.sha256, kept_back=True))
         told(number)
     return number
 
@@ -152,9 +163,12 @@ def _beginning(pieces: Iterator[bytes], length: int) -> str:
 
 
 def _write(storage: Storage, listed: Listed, number: int, pieces: Iterator[bytes]) -> None:
+    read = Measure()
     with TemporaryFile() as staged:
-        for piece in pieces:
+        for piece in read.through(pieces):
             staged.write(piece)
+        if read.sha256 != listed.sha256:
+            raise MemberDamaged("A content of the archive is another than the one it is named by.")
         staged.seek(0)
         try:
             saved = storage.save(listed.name, File(staged, listed.name))

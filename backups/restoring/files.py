@@ -8,8 +8,13 @@ NOTED = 100  # files between two notes of how many are done
 
 
 def look_at_files(work: Work) -> Counted:
-    """What the archive has of files. Raises as ``refuse_files``, and ``StopRequested``."""
-    return refuse_files(work.chain, storages_of(work.chosen), told=lambda _: work.job.checkpoint())
+    """What the archive has of files, each read to its end. Raises as ``refuse_files``, and ``StopRequested``."""
+    return refuse_files(
+        work.chain,
+        storages_of(work.chosen),
+        examine=True,
+        told=lambda _: work.job.checkpoint(),
+    )
 
 
 def write_files(work: Work) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -108,6 +109,27 @@ def test_a_file_that_was_broken_off_is_written_anew(chain: Chain, media: Path, l
     assert (media / "a/sun.png").read_bytes() == SUN
 
 
+@pytest.mark.parametrize("damage", ["a bit", "cut", "missing"])
+def test_of_a_damaged_content_no_piece_is_written(
+    chain: Chain, media: Path, tmp_path: Path, damage: str
+) -> None:
+    rmtree(media)
+    (lying,) = (tmp_path / "target").rglob(sha256(SUN).hexdigest())
+    sound = lying.read_bytes()
+    match damage:
+        case "a bit":
+            lying.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
+        case "cut":
+            lying.write_bytes(sound[:-20])
+        case _:
+            lying.unlink()
+    with pytest.raises((MemberDamaged, MemberMissing)):
+        give_files(chain, storages())
+    assert SUN[:7] not in b"".join(tree(media).values())
+    with pytest.raises((MemberDamaged, MemberMissing)):
+        refuse_files(chain, storages(), examine=True)
+
+
 def test_who_comes_after_a_death_goes_on_behind_what_was_noted(
     chain: Chain, media: Path, attic: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,8 +182,6 @@ def forged(root: Path, listed: Listed) -> Iterator[Chain]:
 
 
 def of_sun(**changes: Any) -> Listed:
-    from hashlib import sha256
-
     known = {"column": FILE, "name": "x", "sha256": sha256(SUN).hexdigest(), "bytes": len(SUN)}
     return Listed(**known | changes)
 

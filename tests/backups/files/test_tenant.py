@@ -68,6 +68,31 @@ def test_a_file_with_another_content_is_refused_before_anything_is_changed(
     assert not Pause.objects.exists()
 
 
+@pytest.mark.parametrize("mode", ["merge", "replace", "inspect"])
+def test_a_damaged_content_is_found_before_anything_is_changed(
+    archived: BackupRun, media: Path, tmp_path: Path, mode: str
+) -> None:
+    damaged = max((tmp_path / "cellar" / archived.archive / "media").rglob("*"))
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"!")
+    (media / "acme/0.png").unlink()
+    rows("Picture").filter(file="acme/1.png").delete()
+    before, names = tree(media), named()
+    restore = performed(asked(archived, mode))
+    assert "backups.member_damaged" in (restore.code, restore.report.get("code"))
+    assert named() == names
+    assert tree(media) == before
+
+
+def test_a_new_tenant_has_the_same_files(archived: BackupRun, media: Path) -> None:
+    before = tree(media)
+    (media / "acme/1.png").unlink()
+    restore = performed(request_restore(archived, mode="new_tenant", tenant="second"), steps=8)
+    assert (restore.state, restore.code) == (State.SUCCEEDED, "")
+    assert tree(media) == before
+    theirs = rows("Picture").filter(album__tenant_id="second").values_list("file", flat=True)
+    assert sorted(theirs) == [f"acme/{number}.png" for number in range(3)]
+
+
 def test_a_look_tells_of_files(archived: BackupRun) -> None:
     restore = performed(asked(archived, "inspect"))
     assert restore.report["files"] == {"names": 3, "missing": 0, "bytes": 3}
