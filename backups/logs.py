@@ -12,6 +12,7 @@ from backups.signals import (
     archives_swept,
     deletion_failed,
     expiry_failed,
+    restore_ended,
     target_failed,
 )
 
@@ -41,6 +42,15 @@ def log_swept(*, target_id: UUID, count: int, **_: Any) -> None:
 @receiver(target_failed, dispatch_uid="backups.logs.target_failed")
 def log_target_failed(*, target_id: UUID, code: str, **_: Any) -> None:
     logger.warning("target %s was not swept: %s", target_id, code)
+
+
+@receiver(restore_ended, dispatch_uid="backups.logs.restore")
+def log_restore(*, restore_id: UUID, mode: str, state: str, code: str, **_: Any) -> None:
+    logger.log(
+        logging.ERROR if state == "FAILED" else logging.INFO,
+        "restore %s (%s) ended: %s %s",
+        *(restore_id, mode, state, code or "-"),
+    )
 
 
 @receiver(archive_verified, dispatch_uid="backups.logs.verified")

@@ -17,6 +17,7 @@ from backups.signals import (
     archives_swept,
     deletion_failed,
     expiry_failed,
+    restore_ended,
     run_ended,
 )
 from hubqueue.gauges import register_reading
@@ -47,6 +48,12 @@ RUN_BYTES = Histogram(
 FILES_MISSING = Counter(
     "backups_files_missing", "Files that rows name and that were not there to be taken by a run."
 )
+RESTORE_SECONDS = Histogram(
+    "backups_restore_seconds",
+    "Restores of one tenant, and looks, that ended, from the request to the end.",
+    ["mode", "state"],
+    buckets=[each * MINUTE for each in (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 240, 480, 1440)],
+)
 VERIFIED = Counter("backups_verifications", "Archives that were read back.", ["outcome"])
 EXPIRED = Counter("backups_archives_expired", "Archives that were deleted by a schedule's plan.")
 SWEPT = Counter("backups_archives_swept", "Unfinished archives that were deleted.")
@@ -61,6 +68,11 @@ def count_run(
     FILES_MISSING.inc(missing or 0)
     if stored is not None:
         RUN_BYTES.observe(stored)
+
+
+@receiver(restore_ended, dispatch_uid="backups.metrics.restore")
+def count_restore(*, mode: str, state: str, seconds: float, **_: Any) -> None:
+    RESTORE_SECONDS.labels(mode, state).observe(seconds)
 
 
 @receiver(archive_verified, dispatch_uid="backups.metrics.verified")

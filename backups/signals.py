@@ -5,6 +5,7 @@ from django.dispatch import Signal
 run_ended = (
     Signal()
 )  # state, content, code, seconds, stored (bytes), missing (files); None when unknown
+restore_ended = Signal()  # restore_id, mode, state, code, seconds
 archive_verified = Signal()  # run_id, sound, codes
 archive_expired = Signal()  # run_id
 deletion_failed = Signal()  # run_id (None: no run's), code

@@ -1,4 +1,4 @@
-"""``manage.py backups restore``: a whole installation from an archive, into an empty database."""
+"""``manage.py backups restore``: an installation into an empty database, or one tenant into the one that is in use."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from backups.commands import place, restore_rows, restore_system
+from backups.commands import place, restore_rows, restore_system, restore_tenant
 from backups.commands.screen import Screen
 from backups.conf import conf
 from backups.errors import NameUnknown
@@ -15,7 +15,7 @@ from backups.system.precheck import refuse_filled
 VERB = "restore"
 HELP = (
     "Bring a whole installation back from an archive: its rows into an empty, migrated database,"
-    " or with --system a dump into one without even tables."
+    " or with --system a dump into one without even tables. With --mode: one tenant, into the database in use."
 )
 
 
@@ -34,10 +34,18 @@ def add(parser: ArgumentParser) -> None:
     )
     place.add(parser)
     place.add_unencrypted(parser)
+    restore_tenant.add(parser)
 
 
 def run(screen: Screen, options: dict[str, Any]) -> None:
-    """All of the archive, or nothing. Raises ``BackupError``; then the database is as empty as it was."""
+    """All of the archive, or nothing. Raises ``BackupError``; then the database is as empty as it was.
+
+    With a mode a worker does it, and what it has done when it ends early is told by the restore's page.
+    """
+    restore_tenant.refuse(options)
+    if options["mode"]:
+        restore_tenant.run(screen, options)
+        return
     alias, verb = options["database"], restore_system if options["system"] else restore_rows
     if alias not in connections:
         raise NameUnknown(f"There is no database {alias!r} in DATABASES.")

@@ -1,4 +1,4 @@
-"""The ends of a restore, each written once, in the transaction of its job's own end."""
+"""The ends of a restore, each written once, in the transaction of its job's own end, and told in it."""
 
 from typing import Any
 from uuid import UUID
@@ -6,6 +6,7 @@ from uuid import UUID
 from backups.models import BackupRestore, NewKey, RestoreKey
 from backups.restoring.notes import left_behind
 from backups.restoring.standstill import resume
+from backups.restoring.telling import tell_end_of
 from backups.restoring.undo_handler import undo_restore
 from hubqueue.querysets import Now
 
@@ -52,4 +53,6 @@ def _close(restore_id: UUID, state: BackupRestore.State, **values: Any) -> Backu
     running = BackupRestore.objects.filter(pk=restore_id, state=State.RUNNING)
     if not running.update(state=state, finished_at=Now(), **values):
         return None
-    return BackupRestore.objects.get(pk=restore_id)
+    closed = BackupRestore.objects.get(pk=restore_id)
+    tell_end_of(closed)
+    return closed

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from backups.commands import run as verb
+from backups.commands import watch as verb
 from backups.models import BackupRun
 from hubqueue.models import Operation
 from hubqueue.testing import run_due_jobs
