@@ -11,8 +11,8 @@ from backups.data.tables import Table
 from backups.data.text_form import SETTINGS
 from backups.errors import RestoreRefused, RowsMissing
 from backups.models import BackupRestore
-from backups.restoring.batch import check_references, types_of, write
-from backups.restoring.notes import left_behind, without
+from backups.restoring.batch import check_references, key_of, types_of, write
+from backups.restoring.notes import left_behind, read, without
 from backups.restoring.outside import Outsider, outsiders
 from backups.restoring.reading import Row, batches, rows
 from backups.restoring.steps import Part, Reference, is_found_by_others, parts_of
@@ -106,10 +106,9 @@ def _missing(work: Work, table: Table, reference: Reference, values: list[str]) 
 def _refuse_strangers(work: Work, table: Table, batch: Sequence[Row]) -> None:
     """Rows that may be shared are passed over: they are left as they are."""
     own = _own(work, table)
-    if own is None or table.declared.shared_without or len(table.model._meta.pk_fields) > 1:
+    if own is None or table.declared.shared_without:
         return
-    key: Any = table.model._meta.pk_fields[0]
-    keys = [key.to_python(row[key.column]) for row in batch]
+    keys = [read(table, [row[column] for column in key_of(table)]) for row in batch]
     there = _rows(work, table).filter(pk__in=keys)
     strange = there.exclude(pk__in=_rows(work, table).filter(own, pk__in=keys).values("pk"))
     if without(strange, left_behind(work.restore).filter(label=table.label)).exists():

@@ -4,9 +4,11 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet, TextField, Value
 from django.db.models.functions import Cast, Concat
 
+from backups.data.load import LoadRefused
 from backups.data.tables import Table
 from backups.models import BackupRestore, RestoreKey
 from backups.restoring.batch import key_of
@@ -42,20 +44,31 @@ def key_of_row(table: Table, row: Row) -> str:
 
 
 def key_of_value(value: Any) -> str:
-    """That of a row of the database, by its primary key of one column."""
-    return _text([str(value)])
+    """That of a row of the database, by its primary key; of several columns, a tuple."""
+    return _text(map(str, value) if isinstance(value, tuple) else [str(value)])
 
 
 def values(table: Table, notes: Sequence[RestoreKey]) -> list[Any]:
-    """The primary keys, of one column, that are noted."""
-    read = table.model._meta.pk.to_python
-    return [read(json.loads(each.key)[0]) for each in notes]
+    """The primary keys that are noted."""
+    return [read(table, json.loads(each.key)) for each in notes]
+
+
+def read(table: Table, texts: Iterable[str | None]) -> Any:
+    """The primary key of these texts, a tuple for several columns. Raises ``LoadRefused`` for what is none."""
+    fields = table.model._meta.pk_fields
+    try:
+        key = tuple(field.to_python(text) for field, text in zip(fields, texts, strict=True))
+    except ValidationError:
+        raise LoadRefused(f"{table.label}: a row has a key that its columns cannot hold.") from None
+    return key if len(key) > 1 else key[0]
 
 
 def without(rows: Any, notes: "QuerySet[RestoreKey]") -> Any:
-    """The rows of a query, of a model with a key of one column, that are not among the notes."""
+    """The rows of a query that are not among the notes."""
     text = TextField()
-    key = Concat(Value('["'), Cast("pk", text), Value('"]'), output_field=text)
+    columns = [Cast(field.attname, text) for field in rows.model._meta.pk_fields]
+    between: list[Any] = [each for column in columns for each in (Value('", "'), column)][1:]
+    key = Concat(Value('["'), *between, Value('"]'), output_field=text)
     return rows.annotate(_noted_as=key).exclude(_noted_as__in=notes.values("key"))
 
 
