@@ -15,7 +15,7 @@ SAMPLE = {
     "target": "Cellar",
     "started": datetime(2026, 11, 30, 2, 30, tzinfo=UTC),
     "code": "backups.target_unreachable",
-    "archive": "hubqueue-backup-installation-20261130T023000.000000Z-full",
+    "archive": "hubqueue-backup-all-20261130T023000.000000Z-full",
     "codes": "backups.member_damaged",
 }
 

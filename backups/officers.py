@@ -4,14 +4,10 @@ from datetime import datetime
 
 from django.db import transaction
 
-from backups import closing, services, verification
+from backups import closing, operations, services, verification
 from backups.errors import ArchiveMissing, RunEnded
 from backups.models import BackupRun, BackupTarget, Content
-from hubqueue import officers
-from hubqueue.errors import MoveRefused
-from hubqueue.lifecycle.failure import brief
-from hubqueue.models import Operation
-from hubqueue.querysets import Now
+from backups.whole import begin_deleting, whole_archives
 
 
 @transaction.atomic
@@ -47,7 +43,7 @@ def cancel(run: BackupRun, *, actor: str, reason: str) -> None:
     found = BackupRun.objects.filter(pk=run.pk, state=BackupRun.State.RUNNING).first()
     if found is None:
         raise RunEnded(f"The run {run} has ended already; there is nothing to cancel.")
-    if not _stopped(found, actor, reason):
+    if not operations.stop_job(found.job_id, actor=actor, reason=reason):
         closing.cancel(found.pk)
     _log("cancel", found, actor, reason)
 
@@ -75,33 +71,10 @@ def unpin(run: BackupRun, *, actor: str, reason: str) -> None:
 
 def _pinned(run: BackupRun, until: datetime | None) -> None:
     """Under the lock under which expiry marks what goes: a pin is there before the mark, or is refused."""
-    BackupTarget.objects.select_for_update().get(pk=run.target_id)
-    whole = BackupRun.objects.filter(
-        pk=run.pk, state=BackupRun.State.SUCCEEDED, expiring_at__isnull=True
-    )
-    if not whole.update(pinned_until=until):
+    begin_deleting(run.target_id)
+    if not whole_archives().filter(pk=run.pk).update(pinned_until=until):
         raise ArchiveMissing("This run has no archive that could be pinned.")
 
 
-def _stopped(run: BackupRun, actor: str, reason: str) -> bool:
-    """Whether its job was there to be stopped. Raises ``MoveRefused`` when it cannot be reached now."""
-    if run.job_id is None:
-        return False
-    try:
-        officers.cancel(run.job_id, actor=actor, reason=reason)
-    except MoveRefused as refused:
-        if refused.code not in {"unknown_job", "wrong_state"}:
-            raise
-        return False
-    return True
-
-
 def _log(verb: str, run: BackupRun, actor: str, reason: str) -> None:
-    Operation.objects.create(
-        verb=f"backups.{verb}",
-        target=f"backup run {run}"[:200],
-        job_id=run.job_id,
-        actor=brief(actor, 150),
-        reason=brief(reason, 200),
-        at=Now(),
-    )
+    operations.log(verb, f"backup run {run}", run.job_id, actor=actor, reason=reason)

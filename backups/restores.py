@@ -2,6 +2,7 @@
 
 from django.db import router, transaction
 
+from backups import operations
 from backups.data.spec import discover
 from backups.data.tables import tables
 from backups.errors import (
@@ -15,11 +16,6 @@ from backups.restore_handler import restore_rows
 from backups.restoring import closing
 from backups.restoring.new_tenant import refuse_used
 from backups.whole import hold_archives, whole_archives
-from hubqueue import officers
-from hubqueue.errors import MoveRefused
-from hubqueue.lifecycle.failure import brief
-from hubqueue.models import Operation
-from hubqueue.querysets import Now
 
 Mode = BackupRestore.Mode
 LONGEST = 64  # of a tenant's name that jobs carry
@@ -81,7 +77,7 @@ def cancel(restore: BackupRestore, *, actor: str, reason: str) -> None:
     found = BackupRestore.objects.filter(pk=restore.pk, state=BackupRestore.State.RUNNING).first()
     if found is None:
         raise RestoreEnded("The restore has ended already; there is nothing to cancel.")
-    if not _stopped(found, actor, reason):
+    if not operations.stop_job(found.job_id, actor=actor, reason=reason):
         closing.cancel(found.pk)
     _log("stop_restore", found, actor, reason)
 
@@ -137,25 +133,6 @@ def _is_going(tenant: str) -> bool:
     return ended.exclude(phase__in=closing.UNTOUCHED).exists()
 
 
-def _stopped(restore: BackupRestore, actor: str, reason: str) -> bool:
-    """Whether its job was there to be stopped. Raises ``MoveRefused`` when it cannot be reached now."""
-    if restore.job_id is None:
-        return False
-    try:
-        officers.cancel(restore.job_id, actor=actor, reason=reason)
-    except MoveRefused as refused:
-        if refused.code not in {"unknown_job", "wrong_state"}:
-            raise
-        return False
-    return True
-
-
 def _log(verb: str, restore: BackupRestore, actor: str, reason: str) -> None:
-    Operation.objects.create(
-        verb=f"backups.{verb}",
-        target=f"backup restore {restore}"[:200],
-        job_id=restore.job_id,
-        actor=brief(actor, 150),
-        reason=brief(reason, 200),
-        at=Now(),
-    )
+    about = f"backup restore {restore}"
+    operations.log(verb, about, restore.job_id, actor=actor, reason=reason)

@@ -3,7 +3,7 @@
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from backups.expiry import decisions_of, others_of, plan_of
+from backups.decisions import decisions_of, others_of, plan_of
 from backups.models import BackupSchedule
 from backups.retention.picture import picture
 from backups.retention.rule import expiring

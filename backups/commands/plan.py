@@ -6,8 +6,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from backups.commands.screen import Screen
+from backups.decisions import decisions_of
 from backups.errors import NameUnknown, RuleRefused
-from backups.expiry import decisions_of
 from backups.models import BackupRun, BackupSchedule
 from backups.retention.rule import Decision
 

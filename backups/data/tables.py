@@ -27,11 +27,6 @@ class Table:
         return self.model._meta.db_table
 
     @property
-    def is_cyclic(self) -> bool:
-        """Whether rows may refer to rows of the same table."""
-        return self.label in self.references
-
-    @property
     def files(self) -> tuple[FileField, ...]:
         """The fields whose values name files that go along."""
         without = self.declared.redact.keys() | self.declared.files_left_out.keys()

@@ -16,10 +16,10 @@ from backups.errors import (
     TargetUnreachable,
 )
 from backups.targets.config import LocalConfig
-from backups.targets.names import UNFINISHED, checked, is_part, unfinished
+from backups.targets.names import checked, unfinished
 from backups.targets.open_target import PIECE, OpenTarget
 from backups.targets.store import Stored
-from backups.targets.walking import Entry, walk
+from backups.targets.walking import Entry, unfinished_below, walk
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -103,7 +103,12 @@ class LocalTarget(OpenTarget):
         self._prune(directory)
 
     def sweep(self, prefix: str) -> int:
-        return self._sweep(checked(prefix))
+        swept = 0
+        for directory, last in unfinished_below(self._entries, checked(prefix)):
+            with self._directory(directory) as there, _mapped(ObjectKept):
+                os.unlink(last, dir_fd=there)
+            swept += 1
+        return swept
 
     def close(self) -> None:
         if self._volume >= 0:
@@ -168,17 +173,6 @@ class LocalTarget(OpenTarget):
             except (OSError, TargetError):
                 return  # not empty
             directory = above
-
-    def _sweep(self, directory: str) -> int:
-        swept = 0
-        for each in self._entries(directory):
-            if each.directory and is_part(each.name):
-                swept += self._sweep(f"{directory}/{each.name}")
-            elif each.name.startswith(UNFINISHED):
-                with self._directory(directory) as there, _mapped(ObjectKept):
-                    os.unlink(each.name, dir_fd=there)
-                swept += 1
-        return swept
 
 
 def _write(made: int, piece: bytes) -> None:

@@ -8,12 +8,12 @@ import paramiko
 
 from backups.errors import ObjectKept, ObjectMissing, TargetError, TargetUnreachable
 from backups.targets.config import SftpConfig
-from backups.targets.names import UNFINISHED, checked, is_part, unfinished
+from backups.targets.names import checked, unfinished
 from backups.targets.open_target import OpenTarget
 from backups.targets.sftp_errors import mapped
 from backups.targets.sftp_session import connect
 from backups.targets.store import Stored
-from backups.targets.walking import Entry, walk
+from backups.targets.walking import Entry, unfinished_below, walk
 
 BLOCK = 32768
 BLOCKS_AT_ONCE = 32
@@ -97,7 +97,12 @@ class SftpTarget(OpenTarget):
         self._prune(name.rpartition("/")[0])
 
     def sweep(self, prefix: str) -> int:
-        return self._sweep(checked(prefix))
+        swept = 0
+        for directory, last in unfinished_below(self._entries, checked(prefix)):
+            with mapped(ObjectKept):
+                self._sftp.remove(self._at(f"{directory}/{last}"))
+            swept += 1
+        return swept
 
     def close(self) -> None:
         self._transport.close()
@@ -163,17 +168,6 @@ class SftpTarget(OpenTarget):
             except (OSError, EOFError, paramiko.SSHException):
                 return  # not empty
             directory = directory.rpartition("/")[0]
-
-    def _sweep(self, directory: str) -> int:
-        swept = 0
-        for each in self._entries(directory):
-            if each.directory and is_part(each.name):
-                swept += self._sweep(f"{directory}/{each.name}")
-            elif each.name.startswith(UNFINISHED):
-                with mapped(ObjectKept):
-                    self._sftp.remove(self._at(f"{directory}/{each.name}"))
-                swept += 1
-        return swept
 
 
 def _quiet(found: Any) -> Any:

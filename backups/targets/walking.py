@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from backups.targets.names import LONGEST, is_part
+from backups.targets.names import LONGEST, UNFINISHED, is_part
 from backups.targets.store import Stored
 
 
@@ -36,3 +36,14 @@ def walk(
                 yield Stored(full, each.size)
         elif f"{full}/".startswith(prefix):
             yield from walk(entries, prefix, full)
+
+
+def unfinished_below(
+    entries: Callable[[str], Iterable[Entry]], directory: str
+) -> Iterator[tuple[str, str]]:
+    """What puts that died left in ``directory`` and below: each one's directory and last name."""
+    for each in entries(directory):
+        if each.directory and is_part(each.name):
+            yield from unfinished_below(entries, f"{directory}/{each.name}")
+        elif each.name.startswith(UNFINISHED):
+            yield directory, each.name

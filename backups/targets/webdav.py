@@ -6,10 +6,10 @@ from xml.etree import ElementTree as ET
 
 from backups.errors import ObjectKept, ObjectMissing, TargetError, TargetUnreachable
 from backups.targets.config import WebdavConfig
-from backups.targets.names import UNFINISHED, checked, is_part, unfinished
+from backups.targets.names import checked, unfinished
 from backups.targets.open_target import PIECE, OpenTarget
 from backups.targets.store import Stored
-from backups.targets.walking import Entry, walk
+from backups.targets.walking import Entry, unfinished_below, walk
 from backups.targets.webdav_requests import Requests, mapped
 
 DAV = "{DAV:}"
@@ -80,7 +80,11 @@ class WebdavTarget(OpenTarget):
             pass
 
     def sweep(self, prefix: str) -> int:
-        return self._sweep(checked(prefix))
+        swept = 0
+        for directory, last in unfinished_below(self._entries, checked(prefix)):
+            self._requests.send("DELETE", f"{directory}/{last}", refused=ObjectKept)
+            swept += 1
+        return swept
 
     def close(self) -> None:
         self._requests.close()
@@ -140,16 +144,6 @@ class WebdavTarget(OpenTarget):
             self.close()
             raise TargetUnreachable("the server's list cannot be read") from None
         return found
-
-    def _sweep(self, directory: str) -> int:
-        swept = 0
-        for each in self._entries(directory):
-            if each.directory and is_part(each.name):
-                swept += self._sweep(f"{directory}/{each.name}")
-            elif each.name.startswith(UNFINISHED):
-                self._requests.send("DELETE", f"{directory}/{each.name}", refused=ObjectKept)
-                swept += 1
-        return swept
 
 
 def _flow(pieces: Iterable[bytes], raised: list[BaseException]) -> Iterator[bytes]:

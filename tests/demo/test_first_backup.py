@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from backups.expiry import plan_of
+from backups.decisions import plan_of
 from backups.keys import MasterKey
 from backups.models import BackupRun, BackupSchedule, BackupTarget
 from backups.retention.plan import Plan

@@ -5,11 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from backups import expiry
+from backups import decisions
 from backups.archive.read import open_archive
+from backups.decisions import decisions_of
 from backups.deletion import delete_directory
 from backups.expire_handler import expire_archives, expire_later
-from backups.expiry import decisions_of, expire, expire_after
+from backups.expiry import expire, expire_after
 from backups.models import BackupRun
 from backups.retention.rule import expiring
 from backups.services import request_run
@@ -252,7 +253,7 @@ def test_failed_runs_of_long_ago_are_not_told_any_more(schedule, target):
     for days in (1, 6, 8, 400):
         run(target, started=ago(days=days), state=Run.FAILED, schedule=schedule)
     assert len(decisions_of(schedule)) == 2
-    assert timedelta(days=7) == expiry.UNFINISHED_FOR
+    assert timedelta(days=7) == decisions.UNFINISHED_FOR
 
 
 def test_the_commit_that_closes_a_run_well_queues_its_expiry(store, schedule):

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from backups import restores
+from backups.decisions import decisions_of
 from backups.errors import ArchiveMissing, RestoreBusy, RestoreEnded, RestoreRefused
-from backups.expiry import decisions_of
 from backups.models import BackupRestore, BackupRun, BackupSchedule, BackupTarget, RestoreKey
 from backups.restores import request_restore
 from backups.restoring import clear, reading

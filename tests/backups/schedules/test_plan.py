@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from backups.expiry import decisions_of
+from backups.decisions import decisions_of
 from backups.models import BackupRun, BackupSchedule
 from hubqueue.querysets import database_now
 from tests.backups.schedules.conftest import MakeSchedule
