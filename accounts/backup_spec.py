@@ -20,5 +20,6 @@ LEFT_OUT = {
     "accounts.AddressChange": "Lives a day; the link that confirms it is not kept.",
     "accounts.FormerAddress": "Lives until its mail is sent, a day at most.",
     "accounts.WayInChange": "Lives until its mail is sent, a day at most.",
+    "accounts.Guess": "Counts wrong passwords of late.",
     "accounts.Tally": "Counts what one client did lately.",
 }

@@ -23,7 +23,7 @@ def check_settings(**_: Any) -> Sequence[CheckMessage]:
         found.append(
             Warning(
                 "A proxy stands in front, and ACCOUNTS_TRUSTED_PROXIES is empty: all people count as one"
-                " client, whose forgotten passwords are limited together. Set it to the proxy's network.",
+                " client, whose forgotten and wrong passwords are limited together. Set it to the proxy's network.",
                 id="accounts.W001",
             )
         )

@@ -21,6 +21,8 @@ class Conf:
     accounts_asks_per_address: int = 3
     accounts_asks_per_client: int = 20
     accounts_tries_per_person: int = 10
+    accounts_logins_per_account: int = 5
+    accounts_logins_per_client: int = 30
     accounts_trusted_proxies: tuple[str, ...] = ()
 
     @property

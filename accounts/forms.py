@@ -4,9 +4,15 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth import password_validation
+from django.contrib.auth.forms import AuthenticationForm
+from django.core.exceptions import ValidationError
 from django.core.validators import ProhibitNullCharactersValidator
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
+
+from accounts.backend import was_barred
+from accounts.errors import TooMany
 
 
 class TiedForm(forms.Form):
@@ -23,6 +29,22 @@ class TiedForm(forms.Form):
             for each in self.fields.values():
                 each.widget.attrs.pop("autofocus", None)
             self.fields[wrong[0]].widget.attrs["autofocus"] = True
+
+
+class SaysWhenToWait:
+    """Of a form that logs in: whoever has to wait reads so, whatever the password was."""
+
+    request: HttpRequest | None
+
+    def get_invalid_login_error(self) -> ValidationError:
+        if was_barred(self.request):
+            return ValidationError(TooMany.sentence, code=TooMany.code)
+        error: ValidationError = super().get_invalid_login_error()  # type: ignore[misc]
+        return error
+
+
+class LoginForm(SaysWhenToWait, AuthenticationForm):
+    """Django's own otherwise."""
 
 
 class ForgottenForm(TiedForm):

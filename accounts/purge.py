@@ -10,9 +10,11 @@ from accounts.models import (
     AddressRequest,
     Credential,
     FormerAddress,
+    Guess,
     Tally,
     WayInChange,
 )
+from accounts.waits import FORGOTTEN_AFTER
 from hubqueue.api import Cadence, duty
 from hubqueue.querysets import Now
 from notifications.conf import conf as notifications_conf
@@ -37,6 +39,7 @@ def _past_their_time() -> list[QuerySet[Model]]:
         FormerAddress.objects.filter(left_at__lte=Now() - DAY),
         Credential.objects.filter(expires_at__lte=Now() - DAY),
         Tally.objects.filter(since__lte=Now() - conf().window),
+        Guess.objects.filter(until__lte=Now() - FORGOTTEN_AFTER),
         WayInChange.objects.filter(at__lte=Now() - told),
     ]
 

@@ -4,8 +4,11 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
 from accounts import views
+from accounts.forms import LoginForm
 
-login = LoginView.as_view(template_name="accounts/login.html", next_page="accounts-own")
+login = LoginView.as_view(
+    template_name="accounts/login.html", next_page="accounts-own", authentication_form=LoginForm
+)
 
 urlpatterns = [
     path("accounts/", views.own, name="accounts-own"),

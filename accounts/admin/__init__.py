@@ -1,5 +1,5 @@
 """The pages of the accounts app."""
 
-from accounts.admin import invitations, people
+from accounts.admin import invitations, login, people
 
-__all__ = ["invitations", "people"]
+__all__ = ["invitations", "login", "people"]

@@ -3,6 +3,7 @@
 from accounts.models.addresses import AddressChange, AddressRequest, FormerAddress
 from accounts.models.changes import WayIn, WayInChange
 from accounts.models.credentials import Credential
+from accounts.models.guesses import Guess
 from accounts.models.invitations import Invitation
 from accounts.models.tallies import Tally
 
@@ -11,6 +12,7 @@ __all__ = [
     "AddressRequest",
     "Credential",
     "FormerAddress",
+    "Guess",
     "Invitation",
     "Tally",
     "WayIn",
