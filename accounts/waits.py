@@ -24,9 +24,12 @@ INSERT INTO accounts_guess AS guess (key, count, until)
 VALUES (%(key)s, 1, hubqueue_now() + CASE WHEN 1 >= %(free)s THEN %(first)s::interval ELSE interval '0' END)
 ON CONFLICT (key) DO UPDATE SET (count, until) = (
     SELECT number, hubqueue_now() + CASE WHEN number >= %(free)s
-        THEN least(%(longest)s::interval, %(first)s::interval * power(2, least(number - %(free)s, 20))) ELSE interval '0' END
-    FROM (SELECT CASE WHEN guess.until > hubqueue_now() - %(forgotten)s::interval THEN least(guess.count + 1, 1000000) ELSE 1 END)
-        AS next (number)
+        THEN least(%(longest)s::interval, %(first)s::interval * power(2, least(number - %(free)s, 20)))
+        ELSE interval '0' END
+    FROM (
+        SELECT CASE WHEN guess.until > hubqueue_now() - %(forgotten)s::interval
+            THEN least(guess.count + 1, 1000000) ELSE 1 END
+    ) AS next (number)
 ) WHERE guess.until <= hubqueue_now()
 RETURNING count
 """
