@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from backups.commands import files, inspect, keygen, plan, restore, run, verify
 from backups.commands import list as list_verb
-from backups.commands.screen import Screen
+from backups.commands.screen import Screen, plain
 from backups.errors import BackupError, KeysUnusable, NotEncrypted
 
 VERBS = {
@@ -47,4 +47,4 @@ def _told(screen: Screen, refused: BackupError) -> CommandError:
         text += " If nobody else can write to that place, say --unencrypted."
     if screen.as_json:
         screen.answer({"error": {"code": refused.code, "text": text}}, [])
-    return CommandError(f"{refused.code}: {text}")
+    return CommandError(plain(f"{refused.code}: {text}"))

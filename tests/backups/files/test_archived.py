@@ -294,16 +294,19 @@ def test_files_left_out_of_a_column_that_has_none_are_refused(cellar: BackupTarg
 def test_the_command_tells_which_files_an_archive_has_and_lacks(cellar: BackupTarget) -> None:
     hang(file=stored("sun.png", SUN))
     hang(file="gone.png")
+    hang(file="red\x1b[31m\nline")  # which a terminal would obey
     run = made(cellar)
     where = [run.archive, "--target", "Cellar"]
     out = StringIO()
     call_command("backups", "files", *where, stdout=out)
     assert out.getvalue().splitlines() == [
         f"1  missing   0 bytes  {FILE}  gone.png",
-        f"2  there     7 bytes  {FILE}  sun.png",
+        rf"2  missing   0 bytes  {FILE}  red\x1b[31m\nline",
+        f"3  there     7 bytes  {FILE}  sun.png",
     ]
     out = StringIO()
     call_command("backups", "files", *where, "--missing", "--json", stdout=out)
     assert [(each["number"], each["name"]) for each in json.loads(out.getvalue())] == [
-        (1, "gone.png")
+        (1, "gone.png"),
+        (2, "red\x1b[31m\nline"),
     ]
