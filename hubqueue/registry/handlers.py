@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Concatenate, Generic, ParamSpec
 
-from asgiref.sync import async_to_sync, iscoroutinefunction
+from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 
 from hubqueue.conf import conf
@@ -53,6 +53,14 @@ class Prepared(Generic[P]):
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
         """Enqueue in the caller's transaction. Raises ``PayloadRefused``, and then nothing was stored."""
         return enqueue(self.item(*args, **kwargs).request)
+
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
+        """``enqueue`` for async code: a transaction by itself, or part of ``job.atransaction()``.
+
+        Django has no transaction over awaits. What is to commit with other writes is one plain function with
+        ``atomic()``, called by ``sync_to_async``. An await that is cancelled may have enqueued.
+        """
+        return await sync_to_async(enqueue)(self.item(*args, **kwargs).request)
 
     def item(self, *args: P.args, **kwargs: P.kwargs) -> Item:
         """The same request for ``enqueue_many``."""
@@ -123,6 +131,10 @@ class Handler(Generic[P]):
         """Enqueue in the caller's transaction. Raises ``PayloadRefused``, and then nothing was stored."""
         return self._unmodified.enqueue(*args, **kwargs)
 
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Enqueued:
+        """``enqueue`` for async code: a transaction by itself, or part of ``job.atransaction()``."""
+        return await self._unmodified.aenqueue(*args, **kwargs)
+
     def item(self, *args: P.args, **kwargs: P.kwargs) -> Item:
         """A request for ``enqueue_many``."""
         return self._unmodified.item(*args, **kwargs)
@@ -130,6 +142,10 @@ class Handler(Generic[P]):
     def enqueue_many(self, items: Iterable[Item]) -> list[Enqueued]:
         """Enqueue all ``items`` in one round trip: an answer per item in input order, all or nothing."""
         return enqueue_many([each.request for each in items])
+
+    async def aenqueue_many(self, items: Iterable[Item]) -> list[Enqueued]:
+        """``enqueue_many`` for async code, as ``aenqueue`` is ``enqueue``."""
+        return await sync_to_async(enqueue_many)([each.request for each in items])
 
     def using(
         self,
