@@ -11,7 +11,7 @@ from backups.restoring.undo_handler import undo_restore
 from hubqueue.querysets import Now
 
 State, Mode, Phase = BackupRestore.State, BackupRestore.Mode, BackupRestore.Phase
-UNTOUCHED = (Phase.CHECK, Phase.FILES, Phase.COPY, Phase.PARK)
+UNTOUCHED = (Phase.CHECK, Phase.FILES, Phase.KEYS, Phase.COPY, Phase.PARK)
 
 
 def succeed(restore_id: UUID, *, using: str, **values: Any) -> None:
@@ -45,7 +45,11 @@ def _break_off(restore: BackupRestore | None) -> None:
         return
     if restore.paused and restore.phase in UNTOUCHED:
         resume(restore, why=f"the restore {restore.pk} was broken off before it changed a row")
-    if restore.mode == Mode.NEW_TENANT and restore.phase not in UNTOUCHED:
+    if restore.mode != Mode.NEW_TENANT:
+        return
+    if restore.phase in UNTOUCHED:
+        NewKey.objects.filter(restore=restore).delete()
+    else:
         undo_restore.using(dedupe_key=str(restore.pk)).enqueue(restore_id=restore.pk)
 
 

@@ -79,6 +79,8 @@ def _give_keys(job: JobContext, restore: BackupRestore) -> None:
         give_keys(work)
         refuse_clash(work)
         with work.batch():
+            # Once more: from here on what has this name is the restore's, and goes when it is broken off.
+            refuse_used(job.using, work.chosen, work.tenant)
             write(restore, phase=Phase.LOAD, label="", line=0)
 
 
