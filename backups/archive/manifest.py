@@ -2,11 +2,9 @@
 
 from collections import Counter
 from datetime import datetime
-from hmac import compare_digest
 from typing import Annotated
 from uuid import UUID
 
-import msgspec
 from msgspec import Meta, Struct
 
 from backups.archive.names import (
@@ -20,16 +18,14 @@ from backups.archive.names import (
     label_of,
     lists_files,
 )
-from backups.errors import FormatUnknown, KeyWrong, ManifestAltered, ManifestUnreadable
-from backups.keys import ArchiveKeys, KeyRing
 
 FORMAT = 1
 ALGORITHM = "AES-256-GCM-STREAM-64K"
 UNSEALED = "0" * 64  # what stands in the seal's place while the seal is made
+SHOWN = 200
 
 MOST = 2**63 - 1
 PLAIN = r"\A[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]*\Z"  # nothing that a terminal obeys
-SHOWN = 200
 
 Count = Annotated[int, Meta(ge=0, le=MOST)]
 Plain = Annotated[str, Meta(pattern=PLAIN)]
@@ -191,64 +187,3 @@ class Manifest(About, frozen=True, kw_only=True):
             if each.path == path:
                 return each
         raise KeyError(path)
-
-
-class _Any(Struct):
-    format: int
-
-
-def written(manifest: Manifest, keys: ArchiveKeys | None) -> bytes:
-    """The bytes of ``manifest.json``, sealed when there are keys."""
-    raw = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
-    return raw.replace(UNSEALED.encode(), keys.seal(raw).encode(), 1) if keys else raw
-
-
-def parsed(raw: bytes) -> Manifest:
-    """Read ``manifest.json``. Raises ``FormatUnknown`` before all else, or ``ManifestUnreadable``."""
-    try:
-        found = msgspec.json.decode(raw, type=_Any).format
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise ManifestUnreadable("manifest.json does not say which format it has.") from None
-    if found != FORMAT:
-        raise FormatUnknown(
-            f"The archive has format {found}, this version reads format {FORMAT}: use the version that wrote it."
-        )
-    try:
-        manifest = msgspec.json.decode(raw, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
-        raise ManifestUnreadable(f"manifest.json cannot be read: {_plain(wrong)}.") from None
-    if manifest.encryption and manifest.encryption.algorithm != ALGORITHM:
-        raise FormatUnknown("The archive is encrypted in a way that this version does not know.")
-    return manifest
-
-
-def _plain(wrong: Exception) -> str:
-    """What is wrong, which may quote what somebody else wrote."""
-    said = str(wrong).rstrip(".")[:SHOWN]
-    return "".join(each if each.isprintable() else "?" for each in said)
-
-
-def unlocked(manifest: Manifest, raw: bytes, ring: KeyRing) -> ArchiveKeys | None:
-    """The keys of this archive, when ``raw`` is the manifest that was sealed with them; ``None``: not encrypted.
-
-    Raises ``KeyMissing``, ``KeyWrong``, ``ManifestAltered``.
-    """
-    encryption = manifest.encryption
-    if encryption is None:
-        return None
-    master = ring.reading(encryption.key_id)
-    keys = master.for_archive(manifest.archive, bytes.fromhex(encryption.salt))
-    if not keys.fits(encryption.check):
-        raise KeyWrong(
-            f"BACKUPS_KEYS holds a key {master.id!r}, but the archive was not written with it:"
-            " give the key that it was written with under that id."
-        )
-    seal, sealed = (
-        encryption.seal.encode(),
-        raw.replace(encryption.seal.encode(), UNSEALED.encode()),
-    )
-    if raw.count(seal) != 1 or not compare_digest(keys.seal(sealed).encode(), seal):
-        raise ManifestAltered(
-            "manifest.json is not the one that was sealed with the archive's key."
-        )
-    return keys

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from backups.archive import checksums
-from backups.archive.manifest import Manifest, Member, parsed, unlocked
+from backups.archive.manifest import Manifest, Member
+from backups.archive.manifest_file import parsed, unlocked
 from backups.archive.measure import Measure
 from backups.archive.members import compare_stored, content, examine, stream
 from backups.archive.names import (

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from backups.archive.manifest import Manifest, unlocked
+from backups.archive.manifest import Manifest
+from backups.archive.manifest_file import unlocked
 from backups.archive.members import examine
 from backups.archive.names import CHECKSUMS, MANIFEST, digest_of
 from backups.archive.read import read_manifest, sizes

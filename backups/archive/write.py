@@ -11,8 +11,8 @@ from backups.archive.manifest import (
     Manifest,
     Media,
     Member,
-    written,
 )
+from backups.archive.manifest_file import written
 from backups.archive.measure import Measure
 from backups.archive.members import examine
 from backups.archive.names import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backups.archive.manifest import parsed
+from backups.archive.manifest_file import parsed
 from backups.archive.read import open_archive
 from backups.archive.verify import verify
 from backups.errors import FormatUnknown, KeyMissing, KeyWrong, ManifestUnreadable
