@@ -161,6 +161,13 @@ class FileUnreadable(BackupError):
     passing = True
 
 
+class FileUnwritable(BackupError):
+    """A storage of files does not take one: it is full, does not answer, or does not let us write."""
+
+    code = "backups.file_unwritable"
+    passing = True
+
+
 class FileThere(BackupError):
     """A file is there already, under the name of one of the archive and with another content."""
 

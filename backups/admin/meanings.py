@@ -7,6 +7,7 @@ MEANINGS = {
     "backups.content_differs": "Its content is not what it was said to be.",
     "backups.file_there": "A file is there under the name of one of the archive, with another content.",
     "backups.file_unreadable": "A storage of files does not answer, or does not let us read.",
+    "backups.file_unwritable": "A storage of files is full, does not answer, or does not let us write.",
     "backups.format_unknown": "Its form is of another version.",
     "backups.key_missing": "The key that it was written with is not in BACKUPS_KEYS.",
     "backups.key_wrong": "BACKUPS_KEYS holds another key under its key's id.",

@@ -1,5 +1,6 @@
 """Files come back under exactly the names that rows have, over nothing that is there, and nowhere else."""
 
+import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -75,6 +76,25 @@ def test_all_files_come_back_under_their_names(chain: Chain, media: Path, attic:
     assert tree(media, attic) == before
 
 
+def test_a_file_is_on_the_disk_before_it_counts_as_done(
+    chain: Chain, media: Path, attic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rmtree(media)
+    rmtree(attic)
+    fsync, settled = os.fsync, list[Path]()
+
+    def watched(opened: int) -> None:
+        settled.append(Path(f"/proc/self/fd/{opened}").readlink())
+        fsync(opened)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    told = list[int]()
+    give_files(chain, storages(), told=lambda done: told.append(len(settled)))
+    files = [root / name for root, name in ((media, "a/sun.png"), (attic, "moon.png"))]
+    assert settled[:4] == [files[0], files[0].parent, files[1], files[1].parent]
+    assert told == [2, 2, 4, 6]
+
+
 def test_what_is_there_with_the_same_content_is_left(
     chain: Chain, media: Path, attic: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +150,10 @@ def test_of_a_damaged_content_no_piece_is_written(
         refuse_files(chain, storages(), examine=True)
 
 
+class Died(BaseException):
+    """As if the process had."""
+
+
 def test_who_comes_after_a_death_goes_on_behind_what_was_noted(
     chain: Chain, media: Path, attic: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,10 +167,10 @@ def test_who_comes_after_a_death_goes_on_behind_what_was_noted(
             path = Path(storage.path(name))
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.read(3))
-            raise RuntimeError("as if the process had died here")
+            raise Died
         return str(save(storage, name, content))
 
-    with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+    with monkeypatch.context() as patch, pytest.raises(Died):
         patch.setattr(FileSystemStorage, "_save", dying)
         give_files(chain, storages(), told=done.append)
     assert tree(media, attic) != before

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.core.files.storage import FileSystemStorage
 
-from backups.files import give
+from backups.files import standing
 from backups.models import BackupRestore, BackupRun, BackupTarget
 from backups.restores import request_restore
 from backups.restoring import files
@@ -99,7 +99,10 @@ def test_a_look_tells_of_files(archived: BackupRun) -> None:
 
 
 def test_who_takes_over_writes_the_files_that_are_left_before_any_row(
-    archived: BackupRun, media: Path, monkeypatch: pytest.MonkeyPatch
+    archived: BackupRun,
+    media: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(files, "NOTED", 1)
     before, names = tree(media), named()
@@ -112,19 +115,21 @@ def test_who_takes_over_writes_the_files_that_are_left_before_any_row(
         assert named() == ["other.png"]
         saved.append(name)
         if len(saved) == 2:
-            raise RuntimeError("as if the process had died here")
+            raise OSError(28, "no room left for acme/1.png")
         return save(storage, name, content)
 
     monkeypatch.setattr(FileSystemStorage, "_save", dying)
     restore = performed(asked(archived, "merge"), steps=1)
-    assert (restore.state, restore.phase, restore.line) == (State.RUNNING, "files", 1)
-    content, looked_at = give.content, list[str]()
+    assert (restore.state, restore.code) == (State.RUNNING, "backups.file_unwritable")
+    assert (restore.phase, restore.line) == ("files", 1)
+    assert "acme/1.png" not in caplog.text
+    content, looked_at = standing.content, list[str]()
 
     def watched(storage: Any, name: str, column: str) -> Any:
         looked_at.append(name)
         return content(storage, name, column)
 
-    monkeypatch.setattr(give, "content", watched)
+    monkeypatch.setattr(standing, "content", watched)
     restore = performed(restore)
     assert (restore.state, restore.code) == (State.SUCCEEDED, "")
     assert looked_at == ["acme/1.png", "acme/2.png"]
