@@ -8,7 +8,6 @@ from django.db.models import ForeignKey, Q
 
 from backups.archive.read import Archive
 from backups.data.tables import Table
-from backups.data.text_form import SETTINGS
 from backups.errors import RestoreRefused, RowsMissing
 from backups.models import BackupRestore
 from backups.restoring.batch import check_references, key_of, types_of, write
@@ -65,11 +64,10 @@ def _read_gone(work: Work, archive: Archive, table: Table) -> None:
 
 
 def _prepare(work: Work) -> None:
-    with work.connection.cursor() as cursor:
-        if work.restore.mode == BackupRestore.Mode.INSPECT:
+    if work.restore.mode == BackupRestore.Mode.INSPECT:
+        with work.connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION READ ONLY")
-        for statement in SETTINGS:
-            cursor.execute(statement)
+    work.settle()
 
 
 def _refuse_missing(work: Work, part: Part, batch: Sequence[Row]) -> None:

@@ -9,7 +9,6 @@ from django.db.models import Model
 
 from backups.data.load import LoadRefused
 from backups.data.tables import Table
-from backups.data.text_form import SETTINGS
 from backups.errors import RestoreRefused
 from backups.restoring.batch import types_of, write
 from backups.restoring.load import rule_of
@@ -92,9 +91,7 @@ def _is_the_tenant(table: Table) -> bool:
 
 def _try(work: Work, part: Part, batch: Sequence[Any]) -> None:
     types = types_of(work.connection, part.table)
-    with work.connection.cursor() as cursor:
-        for statement in SETTINGS:
-            cursor.execute(statement)
+    work.settle()
     try:
         write(
             work.connection, part.table, types, batch, late=part.late, if_there=rule_of(work, part)

@@ -51,11 +51,14 @@ class Work:
         with self.job.transaction():
             if self.restore.mode == BackupRestore.Mode.REPLACE:
                 keep_paused(self.restore)
-            with self.connection.cursor() as cursor:
-                for statement in SETTINGS:
-                    cursor.execute(statement)
+            self.settle()
             unlimit(self.connection)
             yield
+
+    def settle(self) -> None:
+        """Read and write texts as archives have them, until the open transaction ends."""
+        with self.connection.cursor() as cursor:
+            cursor.execute("; ".join(SETTINGS))  # at once: every batch pays for it
 
     def moved(self, **values: Any) -> None:
         """Write how far it is, in the open transaction of the rows that it tells of."""

@@ -1,18 +1,20 @@
 """Two tenants with rows in every table that tenants have, and a target in a local directory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
+from django.test import TransactionTestCase, override_settings
 
 from backups.data import checksum
-from backups.data.snapshot import snapshot
 from backups.data.spec import discover
 from backups.data.tables import tables
+from backups.data.text_form import SETTINGS
 from backups.keys import MasterKey
 from backups.models import BackupRestore, BackupRun, BackupTarget
 from backups.services import request_run
@@ -22,26 +24,65 @@ from leads import services
 from leads.models import Event, Registration, RegistrationAnswer
 from notifications.models import Notification
 from tests.leads.made import make_answers, walk_until_done
+from tests.support.emptying import Emptying
 
 KEY = MasterKey("one", bytes(range(32)))
 QUEUE = ["backups"]
 
 
+@pytest.fixture(scope="module")
+def base(
+    django_db_setup: None,
+    django_db_blocker: Any,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[Path]:
+    """Committed once for the tests of a file, each of which is rolled back; answers where archives lie.
+
+    A file may say what more acme has: ``more(acme, boss)``.
+    """
+    volume: Path = tmp_path_factory.mktemp("volume")
+    more = getattr(request.module, "more", lambda acme, boss: None)
+    keys = {"BACKUPS_VOLUME": str(volume), "BACKUPS_KEYS": KEY.text}
+    with django_db_blocker.unblock(), override_settings(**keys):
+        emptying = Emptying()
+        boss = User.objects.create_user("boss", email="boss@example.org")
+        fill("other", boss)
+        more(fill("acme", boss), boss)
+        cellar = BackupTarget.objects.create(name="Cellar", kind="local", config={"path": "cellar"})
+        archive_of("acme", cellar)
+    yield volume
+    with django_db_blocker.unblock():
+        emptying.after(TransactionTestCase())
+
+
 @pytest.fixture
-def volume(tmp_path: Path, settings: Any) -> Path:
+def volume(base: Path, tmp_path: Path, settings: Any, db: None) -> Path:
+    copytree(base, tmp_path, dirs_exist_ok=True)
     settings.BACKUPS_VOLUME = str(tmp_path)
     settings.BACKUPS_KEYS = KEY.text
     return tmp_path
 
 
 @pytest.fixture
-def cellar(volume: Path, transactional_db: None) -> BackupTarget:
-    return BackupTarget.objects.create(name="Cellar", kind="local", config={"path": "cellar"})
+def cellar(volume: Path) -> BackupTarget:
+    return BackupTarget.objects.get()
 
 
 @pytest.fixture
-def boss(transactional_db: None) -> User:
-    return User.objects.create_user("boss", email="boss@example.org")
+def boss(volume: Path) -> User:
+    return User.objects.get(username="boss")
+
+
+@pytest.fixture
+def acme(volume: Path) -> Event:
+    return Event.objects.get(tenant_id="acme")
+
+
+@pytest.fixture
+def archived(volume: Path) -> BackupRun:
+    """An archive of the tenant acme, made by a person."""
+    return BackupRun.objects.get()
 
 
 def fill(tenant: str, boss: User, people: int = 3) -> Event:
@@ -67,18 +108,6 @@ def fill(tenant: str, boss: User, people: int = 3) -> Event:
     return event
 
 
-@pytest.fixture
-def acme(boss: User, cellar: BackupTarget) -> Event:
-    fill("other", boss)
-    return fill("acme", boss)
-
-
-@pytest.fixture
-def archived(acme: Event, cellar: BackupTarget) -> BackupRun:
-    """An archive of the tenant acme, made by a person."""
-    return archive_of("acme", cellar)
-
-
 def archive_of(tenant: str | None, target: BackupTarget, mode: str = "full") -> BackupRun:
     run = request_run(target, trigger="manual", tenant=tenant, mode=mode)
     run_due_jobs(queues=QUEUE)
@@ -88,9 +117,9 @@ def archive_of(tenant: str | None, target: BackupTarget, mode: str = "full") -> 
 
 
 def checksums(tenant: str | None) -> dict[str, checksum.Checksum]:
-    chosen = tables(discover())
-    with snapshot(chosen) as taken:
-        return checksum.of_tables(taken.connection, chosen, tenant)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("; ".join(SETTINGS))
+        return checksum.of_tables(connection, tables(discover()), tenant)
 
 
 def changed(event: Event) -> None:

@@ -14,7 +14,7 @@ from hubqueue.testing import run_due_jobs
 from leads.models import Event
 from tests.backups.restoring.conftest import QUEUE, checksums
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

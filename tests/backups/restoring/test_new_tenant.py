@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from backups import restores
 from backups.errors import RestoreBusy, RestoreRefused
-from backups.models import BackupRestore, BackupRun, BackupTarget, NewKey, RestoreKey
+from backups.models import BackupRestore, BackupRun, NewKey, RestoreKey
 from backups.restores import request_restore
 from backups.restoring import clear, new_keys, reading
 from backups.restoring.work import Work
@@ -30,17 +30,16 @@ from leads.models import (
 from notifications.models import Notification, WebhookDelivery, WebhookMessage, WebhookSubscription
 from notifications.services import notify
 from notifications.trial import TRIAL
-from tests.backups.restoring.conftest import QUEUE, archive_of, checksums, performed
+from tests.backups.restoring.conftest import QUEUE, checksums, performed
 from tests.backups.restoring.second import brought, expected, kept_keys, rows_of
 from tests.leads.made import walk_all, walk_until_done
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 State, Phase = BackupRestore.State, BackupRestore.Phase
 
 
-@pytest.fixture
-def run(acme: Event, boss: User, cellar: BackupTarget) -> BackupRun:
-    """An archive of acme, whose rows are told of in columns, in texts and in JSON."""
+def more(acme: Event, boss: User) -> None:
+    """Rows that are told of in columns, in texts and in JSON."""
     services.create_rule(name="orders of all", on_create=True)
     services.register(acme, name="B", phone="7", sale_order_id="S1")
     walk_until_done()
@@ -65,7 +64,11 @@ def run(acme: Event, boss: User, cellar: BackupTarget) -> BackupRun:
     WebhookDelivery.objects.create(
         message=message, subscription=endpoint, ladder=1, attempt=1, headers={"id": str(message.pk)}
     )
-    return archive_of("acme", cellar)
+
+
+@pytest.fixture
+def run(archived: BackupRun) -> BackupRun:
+    return archived
 
 
 def asked(run: BackupRun, tenant: str = "second") -> BackupRestore:
@@ -129,18 +132,17 @@ def test_a_name_that_cannot_be_taken_is_refused_when_it_is_asked_for(run: Backup
     assert not BackupRestore.objects.exists()
 
 
-def test_what_is_unique_over_all_tenants_is_refused_before_a_row_is_written(
-    run: BackupRun, cellar: BackupTarget
-) -> None:
+def test_what_is_unique_over_all_tenants_is_refused_before_a_row_is_written(run: BackupRun) -> None:
     shared = LeadRule.objects.get(event=None)
-    group = LeadProvenance.objects.filter(rule=shared, group_key="order:acme:S1")
-    group.update(group_key="of old")
-    clashing = archive_of("acme", cellar)
+    there = LeadProvenance.objects.create(
+        rule=shared, grouping="per_order", group_key="order:second:S1"
+    )
     before = checksums(None)
-    restore = performed(asked(clashing))
+    restore = performed(asked(run))
     assert (restore.state, restore.code) == (State.FAILED, "backups.restore_refused")
     assert checksums(None) == before
     assert not NewKey.objects.exists()
+    there.delete()
     assert performed(asked(run)).state == State.SUCCEEDED  # the name is free again
 
 

@@ -48,6 +48,9 @@ def run(boss: User, cellar: BackupTarget) -> BackupRun:
             tenant_id="acme", subscription=endpoint, event_type="x", cause_id=name, body=b"{}"
         )
     assert rule.active
+    WebhookSubscription.objects.create(
+        name="other", tenant_id="other", url="https://example.org/", event_types=["x"], secret="x"
+    )
     return archive_of("acme", cellar)
 
 
@@ -96,6 +99,7 @@ def test_after_a_replace_nothing_goes_out_by_itself(run: BackupRun, smtp: MailSe
     restored(run, mode="replace")
     assert [standing(name) for name in (GONE, HERE)] == [QUIET, QUIET]
     drain()
+    assert WebhookSubscription.objects.active().get().tenant_id == "other"
     assert smtp.mails == []
     assert not Lead.objects.exists()
     assert [standing(name) for name in (GONE, HERE)] == [QUIET, QUIET]
