@@ -1,6 +1,7 @@
 """A run in a worker of its own: back in an empty database, whatever is killed and written meanwhile."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -15,7 +16,7 @@ from django.contrib.auth.models import Group
 from django.core.management import call_command
 from django.db import connection, transaction
 
-from backups.archive.names import CHECKSUMS, MANIFEST
+from backups.archive.names import CHECKSUMS
 from backups.archive.read import Archive, open_archive
 from backups.archive.verify import verify
 from backups.conf import conf
@@ -27,13 +28,15 @@ from backups.data.spec import discover
 from backups.data.tables import Table, tables
 from backups.models import BackupRun, BackupTarget
 from backups.services import request_run
+from backups.system.restore import restore
 from backups.targets.opening import open_store
+from config.embedded import binaries
 from hubqueue import officers as hub_officers
 from hubqueue.errors import MoveRefused
 from hubqueue.models import Failure, Job
 from hubqueue.querysets import database_now
 from leads.models import EventType
-from tests.backups.data.databases import database
+from tests.backups.data.databases import database, renew
 from tests.backups.data.test_project import fill
 from tests.support.wait import until
 from tests.support.workers import WorkerTree, send
@@ -45,6 +48,7 @@ pytestmark = [
 State = BackupRun.State
 COINS = 1000
 ROWS = 100_000
+BIG = 900_000  # bytes of the greatest member, packed
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -56,7 +60,9 @@ def copy(django_db_setup: None, django_db_blocker: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def worker(process_env: dict[str, str], volume: Path, settings: Any) -> Iterator[WorkerTree]:
-    env = {"BACKUPS_VOLUME": settings.BACKUPS_VOLUME, "BACKUPS_KEYS": settings.BACKUPS_KEYS}
+    settings.BACKUPS_PG_BIN = str(binaries.find())
+    names = ("BACKUPS_VOLUME", "BACKUPS_KEYS", "BACKUPS_PG_BIN")
+    env = {name: getattr(settings, name) for name in names}
     arguments = ["--no-scheduler", "--queues", "backups"]
     tree = WorkerTree(arguments, env=process_env | env, log=volume / "worker.log")
     yield tree
@@ -168,63 +174,109 @@ def is_running(run: BackupRun) -> bool:
     return BackupRun.objects.filter(pk=run.pk, state=State.RUNNING).exists()
 
 
-def test_however_often_its_worker_is_killed_the_run_ends_in_one_sound_archive_of_one_moment(
+class Hunt:
+    """Kills the worker of one run after the other, at moments that ``random`` names."""
+
+    def __init__(self, worker: WorkerTree, volume: Path, random: Random) -> None:
+        self.worker, self.volume, self.random = worker, volume, random
+        self.kills = 0
+
+    def through(self, run: BackupRun, times: int) -> BackupRun:
+        """Kill its worker so often, wherever it is then; answers the run after its end."""
+        directory = self.volume / "cellar" / run.archive
+        job = Job.objects.get(pk=run.job_id)
+        for number in range(times):
+            point = self.random.choice([self.a_part, self.a_member])(directory)
+            until(
+                lambda point=point: point() or not is_running(run),  # type: ignore[misc]
+                timeout=30,
+                interval=0.002,
+                message=f"point {number} of {run}, {job}",
+            )
+            if not is_running(run):
+                break
+            job.refresh_from_db()
+            for child in self.worker.children():
+                send(child.pid, SIGKILL)
+            self.kills += 1
+            until(partial(goes_on, job, job.fence), timeout=30, message="the next attempt")
+        return ended(run, self.worker)
+
+    def a_part(self, directory: Path) -> Callable[[], bool]:
+        """A member that is being written has so many bytes; or all is written."""
+        size = self.random.randrange(BIG)
+        seen = set(directory.rglob(".part-*"))
+        return lambda: (
+            any(size_of(each) >= size for each in set(directory.rglob(".part-*")) - seen)
+            or (directory / CHECKSUMS).exists()
+        )
+
+    def a_member(self, directory: Path) -> Callable[[], bool]:
+        """So many members were written since; or all are."""
+        wanted, before = self.random.randrange(1, 36), files(directory)
+        return lambda: len(files(directory) - before) >= wanted or (directory / CHECKSUMS).exists()
+
+
+def size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return -1
+
+
+def files(directory: Path) -> set[int]:
+    """What tells a file from the one that was there before it."""
+    with suppress(FileNotFoundError):
+        return {each.stat().st_ino for each in directory.rglob("*.zst")}
+    return set()
+
+
+@pytest.mark.timeout(400)
+def test_wherever_its_worker_is_killed_a_run_ends_in_one_sound_archive_of_one_moment(
     cellar: BackupTarget, worker: WorkerTree, volume: Path
 ) -> None:
+    """Twenty times in three runs: of all rows, of what changed, and of the whole system."""
+    seed = int(os.environ.get("PROOF_SEED", Random().getrandbits(32)))
+    print("PROOF_SEED", seed)
     Group.objects.bulk_create(Group(name=f"coin {number}") for number in range(COINS))
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO auth_group (name) SELECT 'row ' || md5(n::text) FROM generate_series(1, %s) n",
             [ROWS],
         )
-    random = Random()
-    run = request_run(cellar, trigger="schedule")
-    directory = volume / "cellar" / run.archive
-    job = Job.objects.filter(pk=run.job_id)
-    seen: set[Path] = set()
-
-    def part_of(size: int) -> Callable[[], bool]:
-        def grown() -> bool:
-            for part in set(directory.rglob(".part-*")) - seen:
-                try:
-                    if part.stat().st_size >= size:
-                        return True
-                except FileNotFoundError:
-                    pass
-            return (directory / CHECKSUMS).exists()
-
-        return grown
-
-    points: list[Callable[[], bool]] = [
-        *(part_of(random.randrange(900_000)) for _ in range(2)),
-        (directory / MANIFEST).exists,
-        (directory / CHECKSUMS).exists,
-    ]
-    kills = 0
+    hunt, made = Hunt(worker, volume, Random(seed)), []
     with coins_on_their_way():
-        for point in points:
-            until(
-                lambda point=point: point() or not is_running(run),  # type: ignore[misc]
-                timeout=25,
-                interval=0.002,
-                message=f"point {kills} of a run of {[*job.values()]}",
-            )
-            if not is_running(run):
-                break
-            fence = job.get().fence
-            for child in worker.children():
-                send(child.pid, SIGKILL)
-            kills += 1
-            seen |= set(directory.rglob(".part-*"))
-            until(partial(goes_on, job.get(), fence), timeout=25, message="the next attempt")
-        ended(run, worker)
-    history = [*Failure.objects.filter(job_id=run.job_id).values_list("attempt", "spent", "code")]
-    assert run.state == State.SUCCEEDED, (history, worker.said())
-    assert kills >= 2  # the last two points may be over before they are seen
-    assert [each.name for each in (volume / "cellar").iterdir()] == [run.archive]
-    with opened(run) as archive:
-        manifest = archive.manifest
-        assert (manifest.archive, manifest.started) == (run.pk, run.started_at)
-        assert manifest.snapshot.transactions == run.transactions
-        assert coins(archive) == sorted(f"coin {number}" for number in range(COINS))
-    assert EventType.objects.filter(name__startswith="coin ").count() in range(COINS + 1)
+        for times, asked in (
+            (7, {"mode": "full"}),
+            (7, {"mode": "incremental"}),
+            (6, {"content": "system"}),
+        ):
+            run = hunt.through(request_run(cellar, trigger="schedule", **asked), times)
+            codes = [*Failure.objects.filter(job_id=run.job_id).values_list("attempt", "code")]
+            assert (run.state, run.promoted) == (State.SUCCEEDED, ""), (codes, worker.said())
+            made.append(run)
+    assert hunt.kills >= 15  # the end of an attempt may come before it is seen
+    assert {each.name for each in (volume / "cellar").iterdir()} == {each.archive for each in made}
+    for run in made:
+        with opened(run) as archive:
+            assert archive.manifest.archive == run.pk
+            assert archive.manifest.started == run.started_at
+            assert archive.manifest.snapshot.transactions == run.transactions
+            if run.content == "rows":
+                assert coins(archive) == every_coin()
+            else:
+                renew("copy", "template0")
+                restore(archive, "copy")
+    assert coins_in("copy") == every_coin()
+
+
+def every_coin() -> list[str]:
+    return sorted(f"coin {number}" for number in range(COINS))
+
+
+def coins_in(alias: str) -> list[str]:
+    names = [
+        *Group.objects.using(alias).values_list("name", flat=True),
+        *EventType.objects.using(alias).values_list("name", flat=True),
+    ]
+    return sorted(name for name in names if name.startswith("coin "))
