@@ -48,6 +48,7 @@ pytestmark = [
 State = BackupRun.State
 COINS = 1000
 ROWS = 100_000
+THOROUGH = "PROOF_THOROUGH" in os.environ
 BIG = 900_000  # bytes of the greatest member, packed
 
 
@@ -174,6 +175,13 @@ def is_running(run: BackupRun) -> bool:
     return BackupRun.objects.filter(pk=run.pk, state=State.RUNNING).exists()
 
 
+def seeded() -> Random:
+    """Other points each time; a test that failed tells the seed that brings its points back."""
+    seed = int(os.environ.get("PROOF_SEED", Random().getrandbits(32)))
+    print("PROOF_SEED", seed)
+    return Random(seed)
+
+
 class Hunt:
     """Kills the worker of one run after the other, at moments that ``random`` names."""
 
@@ -235,27 +243,25 @@ def files(directory: Path) -> set[int]:
 def test_wherever_its_worker_is_killed_a_run_ends_in_one_sound_archive_of_one_moment(
     cellar: BackupTarget, worker: WorkerTree, volume: Path
 ) -> None:
-    """Twenty times in three runs: of all rows, of what changed, and of the whole system."""
-    seed = int(os.environ.get("PROOF_SEED", Random().getrandbits(32)))
-    print("PROOF_SEED", seed)
+    """In three runs: of all rows, of what changed, and of the whole system; twenty times where there is time."""
     Group.objects.bulk_create(Group(name=f"coin {number}") for number in range(COINS))
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO auth_group (name) SELECT 'row ' || md5(n::text) FROM generate_series(1, %s) n",
             [ROWS],
         )
-    hunt, made = Hunt(worker, volume, Random(seed)), []
+    hunt, made = Hunt(worker, volume, seeded()), []
     with coins_on_their_way():
-        for times, asked in (
-            (7, {"mode": "full"}),
-            (7, {"mode": "incremental"}),
-            (6, {"content": "system"}),
+        for times, asked in zip(
+            (7, 7, 6) if THOROUGH else (3, 2, 2),
+            ({"mode": "full"}, {"mode": "incremental"}, {"content": "system"}),
+            strict=True,
         ):
             run = hunt.through(request_run(cellar, trigger="schedule", **asked), times)
             codes = [*Failure.objects.filter(job_id=run.job_id).values_list("attempt", "code")]
             assert (run.state, run.promoted) == (State.SUCCEEDED, ""), (codes, worker.said())
             made.append(run)
-    assert hunt.kills >= 15  # the end of an attempt may come before it is seen
+    assert hunt.kills >= (15 if THOROUGH else 5)  # the end of an attempt may come before it is seen
     assert {each.name for each in (volume / "cellar").iterdir()} == {each.archive for each in made}
     for run in made:
         with opened(run) as archive:
