@@ -1,4 +1,4 @@
-"""A restore of the whole system that is killed leaves the database as empty as it was."""
+"""A restore of the whole system that is killed leaves the database as empty as it was, or has brought all back."""
 
 import subprocess
 import sys
@@ -11,9 +11,11 @@ import pytest
 from django.db import connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from backups.errors import DatabaseNotEmpty
 from backups.system.precheck import refuse_filled
 from tests.backups.archive.directory import Directory
 from tests.backups.archive.made import KEY
+from tests.backups.data.databases import renew
 from tests.backups.runs.test_processes import seeded
 from tests.backups.system.test_system import checksums, write
 from tests.conftest import CHECKOUT, _url
@@ -40,7 +42,7 @@ def is_left(name: str) -> bool:
         return cursor.fetchone() == (0,)
 
 
-def test_wherever_it_is_killed_nothing_is_there_and_the_next_one_brings_all_back(
+def test_wherever_it_is_killed_nothing_is_there_or_all_and_the_next_one_brings_all_back(
     tools: Path, store: Directory, copy: BaseDatabaseWrapper, process_env: dict[str, str]
 ) -> None:
     with connection.cursor() as cursor:
@@ -74,7 +76,7 @@ def test_wherever_it_is_killed_nothing_is_there_and_the_next_one_brings_all_back
 
     copy.close()
     empty = size_of(database)
-    for grown in (1, *random.sample(range(5_000_000), 2)):
+    for grown in (1, *random.sample(range(3_000_000), 2)):
         process = started()
         until(
             partial(grown_by, grown, process), interval=0.005, message=f"{grown} bytes of the copy"
@@ -83,11 +85,25 @@ def test_wherever_it_is_killed_nothing_is_there_and_the_next_one_brings_all_back
         process.communicate(timeout=30)
         assert process.returncode == -SIGKILL, grown
         until(lambda: is_left(database), message="the end of the sessions on the copy")
-        refuse_filled(copy)
+        if is_filled(copy):  # the commit had been sent
+            refuse_difference(copy)
+            renew("copy", "template0")
         copy.close()
     process = started()
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 0, said
+    refuse_difference(copy)
+
+
+def is_filled(copy: BaseDatabaseWrapper) -> bool:
+    try:
+        refuse_filled(copy)
+    except DatabaseNotEmpty:
+        return True
+    return False
+
+
+def refuse_difference(copy: BaseDatabaseWrapper) -> None:
     there, here = checksums(copy), checksums(connection)
     assert there.pop("hubqueue_operation")[0] == here.pop("hubqueue_operation")[0] + 1
     assert there == here
