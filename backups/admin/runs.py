@@ -1,14 +1,14 @@
 """Runs of backups: the list, the page of one that follows by itself, and the generations of a schedule."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.template.response import TemplateResponse
-from django.urls import path, reverse
+from django.urls import path
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -17,15 +17,14 @@ from backups.admin import run_cells
 from backups.admin.generations import generations
 from backups.admin.run_page import described
 from backups.admin.run_verbs import VERBS
+from backups.admin.standing import StandingAdmin
 from backups.models import BackupRun, BackupSchedule
 from hubqueue.admin import cells
-from hubqueue.admin.ask import ask_and_do
-from hubqueue.admin.readonly import LookOnlyAdmin
-from hubqueue.querysets import database_now
+from hubqueue.admin.viewer import Viewer
 
 
 @admin.register(BackupRun)
-class BackupRunAdmin(LookOnlyAdmin[BackupRun]):
+class BackupRunAdmin(StandingAdmin[BackupRun]):
     change_list_template = "admin/backups/runs.html"
     list_display = [
         "state_",
@@ -43,8 +42,7 @@ class BackupRunAdmin(LookOnlyAdmin[BackupRun]):
     list_filter = ["state", "target", "trigger"]
     list_select_related = ["target"]
     ordering = ["-id"]
-    sortable_by = ()
-    actions = None
+    verbs = VERBS
 
     class Media:
         css = {"all": ["backups/backups.css"]}
@@ -54,41 +52,12 @@ class BackupRunAdmin(LookOnlyAdmin[BackupRun]):
         return lookup in {"state__exact", "target__id__exact", "trigger__exact"}
 
     def get_urls(self) -> list[Any]:
-        wrap = self.admin_site.admin_view
-        return [
-            path(
-                "generations/<uuid:schedule_id>/",
-                wrap(self.generations_view),
-                name="backups_generations",
-            ),
-            path(
-                "<uuid:row_id>/do/<slug:word>/", wrap(self.verb_view), name="backups_backuprun_verb"
-            ),
-            *super().get_urls(),
-        ]
+        view = self.admin_site.admin_view(self.generations_view)
+        address = "generations/<uuid:schedule_id>/"
+        return [path(address, view, name="backups_generations"), *super().get_urls()]
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        """The page of one run."""
-        row = self.get_object(request, object_id)
-        if row is None:
-            return super().change_view(request, object_id, form_url, extra_context)
-        if not self.has_view_permission(request, row):
-            raise PermissionDenied
-        context = described(row, request.user, database_now(self.get_queryset(request).db))
-        return self._page(request, "standing.html", context)
-
-    def verb_view(self, request: HttpRequest, row_id: UUID, word: str) -> HttpResponse:
-        """Ask why; with an answer do it and go back to the run."""
-        if word not in VERBS:
-            raise Http404
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        rows = self.get_queryset(request).filter(pk=get_object_or_404(BackupRun, pk=row_id).pk)
-        back = reverse("admin:backups_backuprun_change", args=[row_id])
-        asked = ask_and_do(self, request, rows, VERBS[word], back=back)
-        return asked or HttpResponseRedirect(back)
+    def described(self, row: BackupRun, viewer: Viewer, now: datetime) -> dict[str, Any]:
+        return described(row, viewer, now)
 
     def generations_view(self, request: HttpRequest, schedule_id: UUID) -> HttpResponse:
         """What the plan of a schedule keeps, and why."""
@@ -97,15 +66,7 @@ class BackupRunAdmin(LookOnlyAdmin[BackupRun]):
         schedule = get_object_or_404(
             BackupSchedule.objects.select_related("target"), pk=schedule_id
         )
-        return self._page(request, "generations_page.html", generations(schedule))
-
-    def _page(self, request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateResponse:
-        usual = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "media": self.media,
-        }
-        return TemplateResponse(request, f"admin/backups/{name}", {**usual, **context})
+        return self.page(request, "generations_page.html", generations(schedule))
 
     @admin.display(description="state")
     def state_(self, row: BackupRun) -> SafeString:

@@ -13,14 +13,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
-from backups.admin.meanings import meaning
 from backups.admin.run_verbs import START
 from backups.admin.target_form import TargetForm
+from backups.admin.target_page import NOT_ENCRYPTED, standing_of
 from backups.errors import TargetError
 from backups.models import BackupRun, BackupTarget
 from backups.schedules.keep import target_enabled
-from backups.targets.credential import has_credential, keep_credential
-from backups.targets.trial import OK, try_target
+from backups.targets.credential import keep_credential
+from backups.targets.trial import try_target
 from hubqueue.admin import cells
 from hubqueue.admin.ask import Verb, ask_and_do
 from hubqueue.admin.readonly import BoundedAdmin
@@ -37,11 +37,6 @@ TEST = Verb(
 )
 MOST_SCHEDULES = 20
 WRITTEN = ["name", "config", "encryption", "plain_by", "plain_at", "enabled", "held"]
-HELD = (
-    "It is not enabled since this database was restored from a copy: nothing is sent to it and nothing deleted there."
-    " Enable it when the installation that was copied uses it no more, or give it a place of its own."
-)
-NOT_ENCRYPTED = "Archives at this target are not encrypted: whoever can read it reads all of them."
 
 
 @admin.register(BackupTarget)
@@ -111,7 +106,7 @@ class BackupTargetAdmin(BoundedAdmin[BackupTarget]):
             context |= {
                 "title": obj.name,
                 "subtitle": None,
-                "sentences": _standing_of(obj),
+                "sentences": standing_of(obj, database_now(_using(obj))),
                 "may_test": request.user.has_perm(TEST.permission),
                 "may_start": obj.enabled and request.user.has_perm(START.permission),
                 "may_see_runs": request.user.has_perm("backups.view_backuprun"),
@@ -155,33 +150,6 @@ class BackupTargetAdmin(BoundedAdmin[BackupTarget]):
         return format_html(
             "{} {}", row.tested_code, cells.when(row.tested_at, database_now(_using(row)))
         )
-
-
-def _standing_of(row: BackupTarget) -> list[SafeString | str]:
-    now = database_now(_using(row))
-    said: list[SafeString | str] = []
-    if row.encryption == BackupTarget.Encryption.NONE:
-        accepted = format_html("{} accepted it {}.", row.plain_by, cells.when(row.plain_at, now))
-        said += [NOT_ENCRYPTED, accepted]
-    if row.held:
-        said.append(HELD)
-    elif not row.enabled:
-        said.append("It is not enabled: nothing is sent to it.")
-    if row.kind != BackupTarget.Kind.LOCAL:
-        said.append("A credential is kept." if has_credential(row) else "No credential is kept.")
-    if row.tested_at is None:
-        said.append("It was never tested.")
-    elif row.tested_code == OK:
-        said.append(format_html("The last test went well, {}.", cells.when(row.tested_at, now)))
-    else:
-        said.append(
-            format_html(
-                "The last test failed {}: {}",
-                cells.when(row.tested_at, now),
-                meaning(row.tested_code),
-            )
-        )
-    return said
 
 
 def _using(row: BackupTarget) -> str:
