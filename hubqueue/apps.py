@@ -16,8 +16,10 @@ class HubqueueConfig(AppConfig):
 
     def ready(self) -> None:
         from hubqueue import checks, logs, metrics  # noqa: F401  they register themselves
+        from hubqueue.lifecycle.forked import watch_forks
         from hubqueue.scheduler import checks as schedules  # noqa: F401  so does this
 
         logs.configure()
+        watch_forks()
 
         autodiscover_modules("handlers")

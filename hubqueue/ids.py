@@ -28,6 +28,12 @@ def uuid7s(count: int) -> list[UUID]:
     ]
 
 
+def forget() -> None:
+    """In a copy of a process: a thread that is not there may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+
+
 def _uuid7(ticks: int, random: int) -> UUID:
     high = (ticks >> 12) << 16 | 0x7000 | ticks & 0xFFF
     return UUID(int=high << 64 | 0b10 << 62 | random >> 2)

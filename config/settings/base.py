@@ -105,8 +105,8 @@ BACKUPS_VOLUME = env.str("BACKUPS_VOLUME", default="")
 BACKUPS_PG_BIN = env.str("BACKUPS_PG_BIN", default="")
 BACKUPS_TIMEOUT = env.float("BACKUPS_TIMEOUT", default=30.0)
 
-# Whose word about who the client is counts; nobody else's header is read.
 AUTHENTICATION_BACKENDS = ["accounts.backend.WaitingBackend"]
+# Whose word about who the client is counts; nobody else's header is read.
 ACCOUNTS_TRUSTED_PROXIES = tuple(env.list("ACCOUNTS_TRUSTED_PROXIES", default=[]))
 
 BACKUPS_KEYS = env.str("BACKUPS_KEYS", default="")

@@ -47,6 +47,13 @@ def end_orphans(using: str) -> None:
         _asking.release()
 
 
+def forget() -> None:
+    """In a copy of a process: the sessions are the other one's."""
+    global _asking
+    _asking = Lock()
+    _ours.clear()
+
+
 def terminate(statement: str, values: Mapping[str, Any], *, using: str) -> None:
     """Run a named statement that ends sessions. A server that lets nobody do that is left to its own timeouts."""
     try:

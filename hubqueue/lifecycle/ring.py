@@ -66,6 +66,12 @@ def notify(queues: Iterable[str], *, using: str) -> None:
     rang(names, using=using)
 
 
+def forget() -> None:
+    """In a copy of a process: a thread that is not there may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+
+
 def _quiet_time() -> float:
     return conf().bell_quiet.total_seconds()
 
