@@ -6,7 +6,13 @@ import msgspec
 from msgspec import Struct
 
 from backups.archive.manifest import ALGORITHM, FORMAT, SHOWN, UNSEALED, Manifest
-from backups.errors import FormatUnknown, KeyWrong, ManifestAltered, ManifestUnreadable
+from backups.errors import (
+    FormatUnknown,
+    KeyWrong,
+    ManifestAltered,
+    ManifestUnreadable,
+    NotEncrypted,
+)
 from backups.keys import ArchiveKeys, KeyRing
 
 
@@ -45,13 +51,19 @@ def _plain(wrong: Exception) -> str:
     return "".join(each if each.isprintable() else "?" for each in said)
 
 
-def unlocked(manifest: Manifest, raw: bytes, ring: KeyRing) -> ArchiveKeys | None:
+def unlocked(
+    manifest: Manifest, raw: bytes, ring: KeyRing, *, encrypted: bool
+) -> ArchiveKeys | None:
     """The keys of this archive, when ``raw`` is the manifest that was sealed with them; ``None``: not encrypted.
 
-    Raises ``KeyMissing``, ``KeyWrong``, ``ManifestAltered``.
+    ``encrypted``: it must be. Raises ``NotEncrypted``, ``KeyMissing``, ``KeyWrong``, ``ManifestAltered``.
     """
     encryption = manifest.encryption
     if encryption is None:
+        if encrypted:
+            raise NotEncrypted(
+                f"The archive {manifest.name} is not encrypted, and here it must be."
+            )
         return None
     master = ring.reading(encryption.key_id)
     keys = master.for_archive(manifest.archive, bytes.fromhex(encryption.salt))

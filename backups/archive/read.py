@@ -26,7 +26,6 @@ from backups.errors import (
     ManifestUnreadable,
     MemberDamaged,
     MemberMissing,
-    NotEncrypted,
     ObjectMissing,
 )
 from backups.keys import ArchiveKeys, KeyRing
@@ -117,9 +116,7 @@ def open_archive(
     ``TargetError``.
     """
     manifest, raw = read_manifest(store, name)
-    if encrypted and manifest.encryption is None:
-        raise NotEncrypted(f"The archive {name} is not encrypted, and here it must be.")
-    keys = unlocked(manifest, raw, ring)
+    keys = unlocked(manifest, raw, ring, encrypted=encrypted)
     if schema is not None:
         apps = {label.partition(".")[0] for label in manifest.counts}
         refuse_ahead(manifest.schema, schema, apps=apps)

@@ -8,7 +8,7 @@ from backups.archive.manifest_file import unlocked
 from backups.archive.members import examine
 from backups.archive.names import CHECKSUMS, MANIFEST, digest_of
 from backups.archive.read import read_manifest, sizes
-from backups.errors import ArchiveError, MemberDamaged, NotEncrypted
+from backups.errors import ArchiveError, MemberDamaged
 from backups.keys import ArchiveKeys, KeyRing
 from backups.targets.store import Store
 
@@ -62,9 +62,7 @@ def verify(
     """
     try:
         manifest, raw = read_manifest(store, name)
-        if encrypted and manifest.encryption is None:
-            raise NotEncrypted(f"The archive {name} is not encrypted, and here it must be.")
-        keys = unlocked(manifest, raw, ring)
+        keys = unlocked(manifest, raw, ring, encrypted=encrypted)
     except ArchiveError as wrong:
         return Report(name, (Finding(wrong.code, "", str(wrong)),))
     findings = _examined(store, name, manifest, keys, progress)
