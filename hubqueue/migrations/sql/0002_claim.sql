@@ -13,7 +13,8 @@ DROP FUNCTION IF EXISTS hubqueue_turns;
 -- the table's statistics are, hence the SETs.
 CREATE FUNCTION hubqueue_claim(worker uuid, lanes jsonb, total int, kinds jsonb)
 RETURNS TABLE (queue text, next_turns jsonb, next_floors jsonb, jobs json) LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off
+SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     moment CONSTANT timestamptz := hubqueue_now();
@@ -132,12 +133,11 @@ BEGIN
                     claimed_at = moment,
                     progress = NULL,
                     rerun_at = CASE WHEN j.rerun_at > moment THEN j.rerun_at END
-                FROM unnest(picked) WITH ORDINALITY AS p (id, place)
-                WHERE j.id = p.id
-                RETURNING j AS job, p.place
+                WHERE j.id = ANY (picked)
+                RETURNING j AS job
             )
-            SELECT lane.queue, turns, seen, json_agg(hubqueue_claimed(moved.job) ORDER BY moved.place)
-            FROM moved;
+            SELECT lane.queue, turns, seen, json_agg(hubqueue_claimed(moved.job) ORDER BY p.place)
+            FROM moved JOIN unnest(picked) WITH ORDINALITY AS p (id, place) ON p.id = (moved.job).id;
         taken := taken + cardinality(picked);
         EXIT WHEN taken >= total;
     END LOOP;
