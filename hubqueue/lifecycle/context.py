@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from django.db import transaction
 
 from hubqueue.errors import HeldNothing, StopRequested
@@ -24,8 +25,7 @@ class Watch:
     lost: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class JobContext:
+class JobContext(msgspec.Struct, frozen=True):
     """One attempt of one job, as its handler sees it.
 
     ``attempt`` counts from 1. ``effect_key`` is the same string over all attempts of the job: use it as
@@ -35,7 +35,7 @@ class JobContext:
     claimed: Claimed
     using: str
     detached: bool
-    watch: Watch = field(default_factory=Watch)
+    watch: Watch = msgspec.field(default_factory=Watch)
 
     @property
     def id(self) -> UUID:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from django.db import DatabaseError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.pq import TransactionStatus
 
 from hubqueue.errors import HubqueueError, Interrupted
@@ -31,8 +32,9 @@ def run_together(attempts: Sequence[Attempt], call: Call) -> list[Settled | Owed
     """
     using = attempts[0].using
     begin(using)
+    connection = connections[using]
     committing = committed = False
-    before = len(connections[using].run_on_commit)
+    before = len(connection.run_on_commit)
 
     def note() -> None:
         nonlocal committed
@@ -41,10 +43,10 @@ def run_together(attempts: Sequence[Attempt], call: Call) -> list[Settled | Owed
     try:
         with transaction.atomic(using=using):
             transaction.on_commit(note, using=using)
-            found = call(lambda: [_verdict(attempt, using) for attempt in attempts])
+            found = call(lambda: [_verdict(attempt, connection) for attempt in attempts])
             committing = all(map(is_last_word, found)) and may_commit(using)
             if not committing:
-                with connections[using].cursor() as cursor:
+                with connection.cursor() as cursor:
                     cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
             settled = settle_within(
                 [
@@ -77,12 +79,11 @@ def run_together(attempts: Sequence[Attempt], call: Call) -> list[Settled | Owed
     return [by_id[attempt.claimed.id] for attempt in attempts]
 
 
-def _verdict(attempt: Attempt, using: str) -> Verdict:
+def _verdict(attempt: Attempt, connection: BaseDatabaseWrapper) -> Verdict:
     if attempt.overdrawn:
         return verdicts.give_up_overdrawn()
     answer = answer_of(attempt)
-    connection = connections[using]
-    status = connection.connection.info.transaction_status
+    status = connection.connection.pgconn.transaction_status
     if connection.needs_rollback or status == TransactionStatus.INERROR:
         raise Spoilt("the handler swallowed a database error")
     return judge(attempt, answer)

@@ -20,16 +20,20 @@ from hubqueue.signals import lease_lost
 ROW_BUSY = frozenset({"55P03", "57014", "40P01", "40001"})
 # What hubqueue_settle raises, when asked to be strict, for an attempt that no longer holds its job.
 NOT_HELD = "HQ001"
-SETTLE = (
-    "SELECT coalesce(json_agg(json_build_array(s.id, s.state, s.attempts, s.run_at, s.successor, s.settled_at))"
-    "::text, '[]') FROM hubqueue_settle(%s::jsonb, %s::text, {strict}) AS s"
-)
+SETTLED = "json_build_array(s.id, s.state, s.attempts, s.run_at, s.successor, s.settled_at)"
 WRITES = {
     "hold": "SELECT coalesce(json_agg(held.id)::text, '[]') FROM hubqueue_hold(%s::jsonb) AS held",
     "progress": "SELECT coalesce(json_agg(kept.id)::text, '[]') FROM hubqueue_progress(%s::jsonb) AS kept",
-    "settle": SETTLE.format(strict="false"),
+    "settle": (
+        f"SELECT coalesce(json_agg({SETTLED})::text, '[]')"
+        " FROM hubqueue_settle(%s::jsonb, %s::text, false) AS s"
+    ),
 }
-SETTLE_AND_COMMIT = SETTLE.format(strict="true") + "; COMMIT"
+SETTLE_AND_COMMIT = (
+    f"SELECT json_build_array(hubqueue_now(), coalesce(json_agg({SETTLED})"
+    " FILTER (WHERE s.state <> 'SUCCEEDED'), '[]'))::text"
+    " FROM hubqueue_settle(%s::jsonb, %s::text, true) AS s; COMMIT"
+)
 
 
 Key = tuple[UUID, int]
@@ -151,10 +155,13 @@ def hold(claimed: Claimed, *, using: str) -> None:
         raise
 
 
-def settled_and_committed(attempts: Sequence[Attempted], patience: str, *, using: str) -> list[Any]:
+def settled_and_committed(
+    attempts: Sequence[Attempted], patience: str, *, using: str
+) -> tuple[str, list[Any]]:
     """``fenced("settle")`` and the COMMIT of the open transaction in one round trip; see ``connections.may_commit``.
 
-    The server refuses, and so commits nothing, when an attempt no longer holds its job: ``LeaseLost``.
+    Answers the moment of the settle, and an element for each attempt whose job is not SUCCEEDED now. The server
+    refuses, and so commits nothing, when an attempt no longer holds its job: ``LeaseLost``.
     """
     ours = connection(using)
     try:
@@ -166,5 +173,5 @@ def settled_and_committed(attempts: Sequence[Attempted], patience: str, *, using
             raise LeaseLost("an attempt no longer holds its job") from raised
         raise
     assert row is not None
-    held: list[Any] = msgspec.json.decode(row[0])
-    return held
+    moment, others = msgspec.json.decode(row[0])
+    return moment, others

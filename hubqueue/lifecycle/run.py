@@ -2,10 +2,11 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import assert_never
+
+import msgspec
 
 from hubqueue import policy
 from hubqueue.conf import conf
@@ -37,8 +38,7 @@ AFTER_NO_ROOM = timedelta(seconds=5)
 Call = Callable[[Callable[[], Result | None]], Result | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True):
     """One attempt about to run. ``call`` invokes the handler; a worker wraps its timeout around it.
 
     ``nested``: somebody else's transaction is open (a test's), so the connection is not ours to close.

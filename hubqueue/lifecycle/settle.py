@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -230,9 +231,8 @@ def _update(
     most = f"{max(1, round(patience.total_seconds() * 1000))}ms"
     try:
         if commit:
-            rows = settled_and_committed(given, most, using=using)
-        else:
-            rows = fenced("settle", given, most, using=using, all_or_nothing=all_or_nothing)
+            return _all_settled(ended, *settled_and_committed(given, most, using=using))
+        rows = fenced("settle", given, most, using=using, all_or_nothing=all_or_nothing)
     except LeaseLost:
         for claimed, _ in ended:
             lease_lost.send_robust(sender=None, kind=claimed.kind)
@@ -244,11 +244,26 @@ def _update(
     return msgspec.convert(rows, list[Settled])
 
 
+def _all_settled(
+    ended: Sequence[tuple[Claimed, Verdict]], moment: str, others: list[Any]
+) -> list[Settled]:
+    """What the server left out is SUCCEEDED, as it was claimed."""
+    at = datetime.fromisoformat(moment)
+    told = {each.id: each for each in msgspec.convert(others, list[Settled])}
+    return [
+        told.get(claimed.id)
+        or Settled(claimed.id, State.SUCCEEDED, claimed.attempts, claimed.run_at, False, at)
+        for claimed, _ in ended
+    ]
+
+
 def _lock_order(claimed: Claimed) -> tuple[str, str, UUID]:
     return claimed.kind, claimed.dedupe_key or "", claimed.id
 
 
 def _ended(claimed: Claimed, verdict: Verdict) -> Ended:
+    if verdict is PLAIN_SUCCESS:
+        return Ended(claimed.id, claimed.fence, Move.SUCCEED)
     return Ended(
         claimed.id,
         claimed.fence,

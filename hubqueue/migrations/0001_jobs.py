@@ -14,7 +14,6 @@ FUNCTIONS = "".join(
     for name in ("0001_jobs.sql", "0001_enqueue.sql", "0001_fence.sql")
 )
 DROP_FUNCTIONS = """
-DROP FUNCTION IF EXISTS hubqueue_settle;
 DROP FUNCTION IF EXISTS hubqueue_progress;
 DROP FUNCTION IF EXISTS hubqueue_hold;
 DROP FUNCTION IF EXISTS hubqueue_holds;

@@ -12,6 +12,7 @@ from hubqueue import officers
 from hubqueue.lifecycle.claim import Lane, claim
 from hubqueue.lifecycle.settle import settle_within, succeed
 from hubqueue.models import Job
+from tests.support.handlers import scripted
 from tests.support.rival import Rival
 from tests.support.rows import KIND
 
@@ -164,6 +165,22 @@ def usual_cost(lane: Lane) -> int:
         lane.full_look_at = float("inf")
         costs.append(blocks_of(lane))
     return sorted(costs)[7]
+
+
+def test_a_plan_made_while_the_table_was_small_does_not_walk_it_when_it_is_large() -> None:
+    lane = Lane("default", BATCH)
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE hubqueue_job SET (autovacuum_enabled = off)")
+        cursor.execute("VACUUM ANALYZE hubqueue_job")
+    try:
+        for _ in range(12):  # a session keeps the plan of the sixth time
+            scripted.enqueue()
+            take(lane, 1)
+        fill(20_000)
+        assert blocks_of(lane) < 50 * BATCH
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE hubqueue_job RESET (autovacuum_enabled)")
 
 
 def test_a_wall_of_rows_of_an_unknown_or_paused_kind_is_walked_once() -> None:

@@ -1,13 +1,14 @@
 """What a handler answers or raises, what becomes of its job, and what is kept about it."""
 
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, connection
+from msgspec.structs import replace
 
 from hubqueue.api import Dead, Done, JobContext, Park, Repeat, Result, Retry
 from hubqueue.conf import conf
@@ -333,4 +334,6 @@ def test_checkpoint_says_nothing_until_somebody_asks() -> None:
 
 
 def _store_messages(monkeypatch: pytest.MonkeyPatch, stored: bool) -> None:
-    monkeypatch.setattr(failure, "conf", lambda: replace(conf(), store_error_messages=stored))
+    monkeypatch.setattr(
+        failure, "conf", lambda: dataclasses.replace(conf(), store_error_messages=stored)
+    )
