@@ -85,16 +85,19 @@ def copy_in(
 
 
 def set_sequences(connection: BaseDatabaseWrapper, table: Table) -> None:
-    """The next number of each sequence of the table is beyond those of its rows; no sequence goes back."""
+    """The next number of each sequence of the table is beyond those of its rows; no sequence goes back.
+
+    One that is beyond them already is left alone: to move one takes the right UPDATE, which few accounts have.
+    """
     quote = connection.ops.quote_name
     named = quote(table.name)
     with connection.cursor() as cursor:
         cursor.execute(SEQUENCES, [named, named, named])
         for column, sequence in cursor.fetchall():
             cursor.execute(
-                f"SELECT setval(%s, greatest(highest, (SELECT last_value FROM {sequence})))"
-                f" FROM (SELECT max({quote(column)}) AS highest FROM {named}) AS rows"
-                " WHERE highest > 0",
+                f"SELECT setval(%s, highest) FROM {sequence},"
+                f" (SELECT max({quote(column)}) AS highest FROM {named}) AS rows"
+                " WHERE highest > 0 AND (highest > last_value OR highest = last_value AND NOT is_called)",
                 [sequence],
             )
 

@@ -10,7 +10,7 @@ from hubqueue.models import Job
 from leads.models import Event
 from tests.backups.restoring.conftest import performed
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def test_a_name_that_was_taken_meanwhile_is_refused_before_a_row_is_written(

@@ -1,11 +1,9 @@
 """What the account of the database may do decides whether a run works, never what is in its archive."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from django.db import connection, connections
+from django.db import connection
 
 from backups.data.snapshot import RightsMissing, snapshot
 from backups.data.spec import discover
@@ -15,6 +13,7 @@ from backups.services import request_run
 from backups.system.dump import dumped
 from hubqueue.testing import run_due_jobs
 from tests.backups.archive.made import KEY
+from tests.support.accounts import as_account, sql
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("tools")]
 SETTINGS = (
@@ -27,39 +26,6 @@ SETTINGS = (
     "extra_float_digits = -5",
     "default_transaction_isolation = 'serializable'",
 )
-
-
-def sql(*statements: str) -> None:
-    with connection.cursor() as cursor:
-        for each in statements:
-            cursor.execute(each)
-
-
-@pytest.fixture
-def account() -> Iterator[str]:
-    """One that may read and write every table. Accounts are those of the server: other tests at once have others."""
-    name = f"{connection.settings_dict['NAME']}_account"
-    sql(
-        f"DROP ROLE IF EXISTS {name}",  # of a process that was killed; its database is gone
-        f"CREATE ROLE {name} LOGIN",
-        f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {name}",
-        f"GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO {name}",
-    )
-    yield name
-    sql(f"DROP OWNED BY {name}", f"DROP ROLE {name}")
-
-
-@contextmanager
-def as_account(name: str) -> Iterator[None]:
-    wrapper = type(connections["default"])
-    params = wrapper.get_connection_params
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(wrapper, "get_connection_params", lambda self: params(self) | {"user": name})
-        connection.close()
-        try:
-            yield
-        finally:
-            connection.close()
 
 
 def nothing() -> None:
