@@ -36,7 +36,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True, databases=["default", "source", "copy"]),
 ]
 OLD, NEW = MasterKey("old", bytes(range(32))), MasterKey("new", bytes(range(1, 33)))
-# A million takes minutes: set it to see the figures that docs/backups/rows.md has.
+# A million takes minutes, and is no other test.
 ROWS = int(os.environ.get("PROOF_ROWS", "50000"))
 MIB = 1024 * 1024
 FILL = "from tests.backups.data.test_project import fill; fill()"

@@ -16,6 +16,7 @@ from django.contrib.auth.models import Group
 from django.core.management import call_command
 from django.db import connection, transaction
 
+from backups import officers
 from backups.archive.names import CHECKSUMS
 from backups.archive.read import Archive, open_archive
 from backups.archive.verify import verify
@@ -29,6 +30,7 @@ from backups.data.tables import Table, tables
 from backups.models import BackupRun, BackupTarget
 from backups.services import request_run
 from backups.system.restore import restore
+from backups.targets.credential import keep_credential
 from backups.targets.opening import open_store
 from config.embedded import binaries
 from hubqueue import officers as hub_officers
@@ -38,6 +40,9 @@ from hubqueue.querysets import database_now
 from leads.models import EventType
 from tests.backups.data.databases import database, renew
 from tests.backups.data.test_project import fill
+from tests.backups.targets.conftest import Places
+from tests.backups.targets.servers import SECRET, serving
+from tests.support.proxy import Proxy
 from tests.support.wait import until
 from tests.support.workers import WorkerTree, send
 
@@ -275,6 +280,41 @@ def test_wherever_its_worker_is_killed_a_run_ends_in_one_sound_archive_of_one_mo
                 renew("copy", "template0")
                 restore(archive, "copy")
     assert coins_in("copy") == every_coin()
+
+
+@pytest.mark.parametrize("content", ["rows", "system"])
+def test_a_cancel_of_a_run_at_work_leaves_nothing_at_the_target(
+    worker: WorkerTree, tmp_path: Path, content: str
+) -> None:
+    """The worker hears of it when it renews its lease: a slow target gives it the time."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO auth_group (name) SELECT 'row ' || md5(n::text) FROM generate_series(1, %s) n",
+            [ROWS],
+        )
+    places, served = Places(tmp_path), tmp_path / "webdav"
+    (served / "store").mkdir(parents=True)
+    with serving("webdav", served, *places.options("webdav")) as port, Proxy(port) as proxy:
+        config = places.place("webdav", port, served / "store").at(proxy.port).config
+        shed = BackupTarget.objects.create(name="Shed", kind="webdav", config=config)
+        keep_credential(shed, SECRET)
+        run = request_run(shed, trigger="manual", content=content)
+        until(
+            lambda: any(size_of(each) > 1000 for each in served.rglob(".part-*")),
+            interval=0.002,
+            message=f"a member of {run} that is being written",
+        )
+        proxy.delay(0.2)
+        officers.cancel(run, actor="boss", reason="not now")
+        until(
+            lambda: Job.objects.get(pk=run.job_id).state != "RUNNING", message="the end of the job"
+        )
+        proxy.delay(0)
+        assert ended(run, worker).state == State.CANCELLED, worker.said()
+        assert Job.objects.get(pk=run.job_id).state == "CANCELLED"
+        until(
+            lambda: not any(each.is_file() for each in served.rglob("*")), message="an empty target"
+        )
 
 
 def every_coin() -> list[str]:
