@@ -2,12 +2,12 @@
 
 import json
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from django.db import connections
@@ -27,25 +27,35 @@ for name, kind, config, secret in json.load(sys.stdin):
 
 @dataclass(frozen=True)
 class Installation:
-    """One on the database that Django knows by ``alias`` here, with ``env`` beside."""
+    """One on the database that Django knows by ``alias`` here, with ``env`` beside.
+
+    ``peaks``: the most memory of each of its commands, in bytes.
+    """
 
     alias: str
     env: dict[str, str]
+    peaks: list[int] = field(default_factory=list)
 
-    def manage(self, *arguments: str, given: str = "", **env: str) -> str:
-        """What the command says. Fails the test with what it says of an error."""
-        ended = subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=CHECKOUT,
-            env=self.environment | env,
-            input=given,
-            text=True,
-            capture_output=True,
-            check=False,
-            timeout=900,
-        )
-        assert ended.returncode == 0, ended.stderr
-        return ended.stdout
+    def manage(self, *arguments: str, given: str = "") -> str:
+        """What the command says. Fails the test with what it says of an error. Its peak is the last of ``peaks``."""
+        with TemporaryFile("w+") as asked, TemporaryFile("w+") as out, TemporaryFile("w+") as err:
+            asked.write(given)
+            asked.seek(0)
+            process = subprocess.Popen(
+                [sys.executable, "manage.py", *arguments],
+                cwd=CHECKOUT,
+                env=self.environment,
+                stdin=asked,
+                stdout=out,
+                stderr=err,
+            )
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            self.peaks.append(usage.ru_maxrss * 1024)
+            for said in (out, err):
+                said.seek(0)
+            assert process.returncode == 0, err.read()
+            return out.read()
 
     def add_targets(self, places: Iterable[Place]) -> None:
         """A target of each place, named after its kind."""
@@ -80,11 +90,6 @@ def peak_of(pid: int) -> int:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     raise AssertionError(f"{pid} is gone")
-
-
-def peak_of_ended() -> int:
-    """The most memory that any process had which was waited for here, in bytes."""
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
 
 
 def told(of: str) -> Any:
