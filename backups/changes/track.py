@@ -76,8 +76,8 @@ SELECT count(*) = 3 AND EXISTS (
     SELECT FROM pg_attribute WHERE attrelid = %(table)s::regclass AND attname = %(column)s AND NOT attisdropped)
     AND (%(column)s <> 'backups_xid' OR EXISTS (
         SELECT FROM pg_trigger WHERE tgrelid = %(table)s::regclass AND tgname = 'backups_changed'
-            AND tgenabled IN ('O', 'A')))
-FROM pg_trigger WHERE tgrelid = %(table)s::regclass AND tgname = ANY (%(triggers)s) AND tgenabled IN ('O', 'A')
+            AND tgenabled = 'A'))
+FROM pg_trigger WHERE tgrelid = %(table)s::regclass AND tgname = ANY (%(triggers)s) AND tgenabled = 'A'
 """
 BODIES = """
 SELECT tgname, prosrc FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid WHERE tgrelid = %s::regclass

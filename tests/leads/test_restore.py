@@ -54,9 +54,9 @@ def counter():
 def as_a_restore_writes():
     """Without the trigger that stamps, which a dump creates after its rows."""
     with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE leads_registration DISABLE TRIGGER USER")
+        cursor.execute("ALTER TABLE leads_registration DISABLE TRIGGER leads_registration_stamp")
         yield
-        cursor.execute("ALTER TABLE leads_registration ENABLE TRIGGER USER")
+        cursor.execute("ALTER TABLE leads_registration ENABLE TRIGGER leads_registration_stamp")
 
 
 def restored(marks, registrations=None):

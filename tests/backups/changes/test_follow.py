@@ -92,6 +92,17 @@ def test_triggers_of_another_key_are_made_anew() -> None:
     assert is_current(connection, table)
 
 
+@pytest.mark.django_db
+def test_triggers_that_were_switched_off_and_on_count_again_after_migrate() -> None:
+    table = declared()[0]
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {table.name} DISABLE TRIGGER USER")
+        cursor.execute(f"ALTER TABLE {table.name} ENABLE TRIGGER USER")  # not for who replicates
+    assert not is_tracked(connection, table)
+    follow("default")
+    assert is_current(connection, table)
+
+
 @pytest.mark.django_db(transaction=True)
 def test_registrations_and_leads_tell_what_changed_since() -> None:
     event = make_event()
