@@ -1,6 +1,7 @@
 """How much a child claims, and in which batches it runs: as much as it can start at once, or hand back."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from time import monotonic
 from uuid import UUID
 
@@ -119,8 +120,10 @@ class Intake:
                 continue
             more = asked if at_most is None else min(asked, at_most - len(found))
             lane = next(lane for lane in self._lanes if lane.queue == queue)
+            looked = replace(lane)  # the floor of one kind would hide older jobs of the others
             kinds = _names(self._registry.handlers[kind])
-            found += claim(self._worker, [lane], [more], more, kinds, using=self._using)
+            found += claim(self._worker, [looked], [more], more, kinds, using=self._using)
+            lane.turns = looked.turns
         return found
 
 
