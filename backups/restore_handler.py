@@ -18,6 +18,7 @@ from hubqueue.api import (
     Done,
     JobContext,
     LeaseLost,
+    MoveRefused,
     Result,
     Retry,
     StopRequested,
@@ -72,6 +73,16 @@ def give_up(job: JobContext) -> None:
         closing.cancel(restore_id)
     else:
         closing.fail(restore_id, code or "")
+
+
+@restore_rows.on_redrive
+def take_up(job: JobContext) -> None:
+    """A restore that has ended stays so: another one looks at the archive and at what is here once more."""
+    if _running(UUID(job.claimed.payload["restore_id"])) is None:
+        raise MoveRefused(
+            "restore_ended",
+            "its restore has ended: ask for another on the page of the run whose archive it is.",
+        )
 
 
 def _running(restore_id: UUID) -> BackupRestore | None:

@@ -17,6 +17,7 @@ from hubqueue.api import (
     Done,
     JobContext,
     LeaseLost,
+    MoveRefused,
     Result,
     Retry,
     StopRequested,
@@ -69,6 +70,16 @@ def give_up(job: JobContext) -> None:
         closing.cancel(run_id)
     else:
         closing.fail(run_id, code or "")
+
+
+@run_backup.on_redrive
+def take_up(job: JobContext) -> None:
+    """A run that has ended stays so: its snapshot is gone."""
+    if _running(UUID(job.claimed.payload["run_id"])) is None:
+        raise MoveRefused(
+            "run_ended",
+            "its run has ended: start another with Back up now, on the page of the target.",
+        )
 
 
 def _running(run_id: UUID) -> BackupRun | None:
