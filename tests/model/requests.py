@@ -15,7 +15,7 @@ from tests.model.book import Book, New
 from tests.model.deed import pick_from
 from tests.model.kinds import KINDS
 from tests.model.moments import Moment, Span, earlier, span
-from tests.model.row import PARKED, READY, RUNNING, Row
+from tests.model.row import ANY, PARKED, READY, RUNNING, Row
 
 TENANTS = [None, "a", "b", "c"]
 MINUTES = [None, None, 0, -20, 10, 40, 120]
@@ -198,6 +198,8 @@ def _served(row: Row, moment: Moment) -> dict[str, Any]:
         return {}
     if row.attempts == 0:
         return {"run_at": earlier(row.run_at, moment)}
+    if isinstance(moment, Span) and moment.earliest <= row.run_at <= moment.latest:
+        return {"rerun_at": ANY}  # it may be of before the retry, which serves it, or of after
     if earlier(row.run_at, moment) != row.run_at:
         return {}
     # What the retry serves anyway takes no later moment's place.

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from tests.model.moments import Moment, Span
+from tests.model.moments import Span
 
 
 class Anything:
@@ -62,7 +62,7 @@ class Row:
     fence: int = 0
     claimed_by: UUID | None = None
     suspect: bool = False
-    rerun_at: Moment | None = None
+    rerun_at: Any = None
     stop_requested: str | None = None
     progress: Any = None
     park_reason: Any = None
