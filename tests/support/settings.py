@@ -11,6 +11,8 @@ from datetime import timedelta
 from config.settings.test import *  # noqa: F403 - settings are layered by star import
 from config.settings.test import DATABASES, HUBQUEUE
 
+# Their accounts are Django's alone: the application accounts is not among these.
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",
