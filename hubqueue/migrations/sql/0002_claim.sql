@@ -136,8 +136,9 @@ BEGIN
                 WHERE j.id = ANY (picked)
                 RETURNING j AS job
             )
-            SELECT lane.queue, turns, seen, json_agg(hubqueue_claimed(moved.job) ORDER BY p.place)
-            FROM moved JOIN unnest(picked) WITH ORDINALITY AS p (id, place) ON p.id = (moved.job).id;
+            SELECT lane.queue, turns, seen,
+                json_agg(hubqueue_claimed(moved.job) ORDER BY array_position(picked, (moved.job).id))
+            FROM moved;
         taken := taken + cardinality(picked);
         EXIT WHEN taken >= total;
     END LOOP;
