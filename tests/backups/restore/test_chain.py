@@ -18,7 +18,6 @@ from backups.models import BackupRun, BackupTarget
 from backups.services import request_run
 from hubqueue.testing import run_due_jobs
 from leads.models import Event, Lead, Registration
-from tests.backups.archive.made import KEY
 from tests.backups.data.databases import database
 from tests.backups.data.test_project import checksums, fill
 from tests.leads.made import make_registration, walk_until_done
@@ -34,13 +33,6 @@ def copy(django_db_setup: None, django_db_blocker: Any) -> Iterator[Any]:
     with django_db_blocker.unblock(), database("copy") as made:
         call_command("migrate", database="copy", verbosity=0)
         yield made
-
-
-@pytest.fixture
-def cellar(tmp_path: Path, settings: Any) -> BackupTarget:
-    settings.BACKUPS_VOLUME = str(tmp_path)
-    settings.BACKUPS_KEYS = KEY.text
-    return BackupTarget.objects.create(name="Cellar", kind="local", config={"path": "cellar"})
 
 
 def made(target: BackupTarget, mode: str) -> BackupRun:
