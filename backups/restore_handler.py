@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import DatabaseError
 
+from backups.abandoned import death_of
 from backups.errors import BackupError, TargetBusy
 from backups.models import BackupRestore
 from backups.restoring import closing
@@ -25,8 +26,6 @@ from hubqueue.api import (
     handler,
 )
 from hubqueue.lifecycle.failure import broken_by
-from hubqueue.models import Job
-from hubqueue.states import State
 
 WAITS = (SafetyRunning, StillRunning, TargetBusy)
 AGAIN = timedelta(seconds=5)
@@ -68,11 +67,11 @@ def restore_rows(job: JobContext, *, restore_id: UUID) -> Result:
 def give_up(job: JobContext) -> None:
     """End the restore with its job: CANCELLED, or FAILED with the code of the dead letter."""
     restore_id = UUID(job.claimed.payload["restore_id"])
-    state, code = Job.objects.using(job.using).values_list("state", "error_code").get(pk=job.id)
-    if state == State.CANCELLED:
+    code = death_of(job)
+    if code is None:
         closing.cancel(restore_id)
     else:
-        closing.fail(restore_id, code or "")
+        closing.fail(restore_id, code)
 
 
 @restore_rows.on_redrive

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import DatabaseError
 
 from backups import closing
+from backups.abandoned import death_of
 from backups.errors import BackupError
 from backups.models import BackupRun
 from backups.running.make import discard, make
@@ -24,8 +25,7 @@ from hubqueue.api import (
     handler,
 )
 from hubqueue.lifecycle.failure import broken_by
-from hubqueue.models import Job
-from hubqueue.states import State, Stop
+from hubqueue.states import Stop
 
 
 @handler(
@@ -65,11 +65,11 @@ def run_backup(job: JobContext, *, run_id: UUID) -> Result:
 def give_up(job: JobContext) -> None:
     """End the run with its job: CANCELLED, or FAILED with the code of the dead letter."""
     run_id = UUID(job.claimed.payload["run_id"])
-    state, code = Job.objects.using(job.using).values_list("state", "error_code").get(pk=job.id)
-    if state == State.CANCELLED:
+    code = death_of(job)
+    if code is None:
         closing.cancel(run_id)
     else:
-        closing.fail(run_id, code or "")
+        closing.fail(run_id, code)
 
 
 @run_backup.on_redrive
