@@ -11,7 +11,7 @@ def test_what_is_sealed_opens_for_its_purpose_only():
     assert "whsec" not in sealed
     assert sealed != seal("whsec_ä", "a")
     assert unseal(sealed, "a") == "whsec_ä"
-    for text, purpose in ((sealed, "b"), (sealed[:-4] + "AAA=", "a"), ("", "a"), ("nonsense", "a")):
+    for text, purpose in ((sealed, "b"), (sealed.swapcase(), "a"), ("", "a"), ("nonsense", "a")):
         with pytest.raises(SealBroken, match="SECRET_KEY_FALLBACKS"):
             unseal(text, purpose)
 

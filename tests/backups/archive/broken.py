@@ -1,7 +1,5 @@
 """Archives that were damaged, for tests."""
 
-from pathlib import Path
-
 import pytest
 
 from backups.archive.read import open_archive
@@ -36,9 +34,3 @@ def refusal(store: Directory, name: str, ring: KeyRing = RING) -> ArchiveError:
             refusals.append(refused)
     assert refusals, "nothing was refused"
     return refusals[0]
-
-
-def flip(path: Path, position: int, bit: int = 0) -> None:
-    raw = bytearray(path.read_bytes())
-    raw[position] ^= 1 << bit
-    path.write_bytes(raw)

@@ -42,6 +42,7 @@ from tests.backups.archive.made import (
     write,
 )
 from tests.conftest import CHECKOUT
+from tests.support.damage import flip
 
 KEYS = pytest.mark.parametrize("key", [KEY, None], ids=["encrypted", "plain"])
 
@@ -198,7 +199,7 @@ def test_media_that_are_not_whole_are_sent_again(store: Directory, damage: str) 
         case "cut":
             path.write_bytes(path.read_bytes()[:-1])
         case "changed":
-            path.write_bytes(path.read_bytes()[:-1] + b"!")
+            flip(path)
         case _:
             key = MasterKey.new()
     again = ArchiveWriter(store, told, key)

@@ -16,9 +16,10 @@ from backups.errors import (
     MemberMissing,
 )
 from backups.keys import MasterKey
-from tests.backups.archive.broken import BOTH, EVENTS, LEADS, flip, refusal
+from tests.backups.archive.broken import BOTH, EVENTS, LEADS, refusal
 from tests.backups.archive.directory import Directory
 from tests.backups.archive.made import RING, expected, read, write
+from tests.support.damage import flip
 
 
 @BOTH

@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from backups.archive.verify import verify
-from tests.backups.archive.broken import flip, refusal
+from tests.backups.archive.broken import refusal
 from tests.backups.archive.directory import Directory
 from tests.backups.archive.made import KEY, RING, expected, read, write
+from tests.support.damage import flip
 
 ARCHIVES: dict[bool, tuple[Path, str]] = {}
 

@@ -26,6 +26,7 @@ from backups.services import request_run
 from backups.targets.opening import open_store
 from backups.verification import request_verification
 from tests.backups.files.conftest import hang, made, opened, performed, rows, scanned, stored, tree
+from tests.support.damage import flip
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SUN, MOON = b"the sun", bytes(300_000)
@@ -267,7 +268,7 @@ def test_verification_finds_a_damaged_content(
     sound = first.read_bytes()
     match damage:
         case "a bit":
-            first.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
+            flip(first)
         case "missing":
             first.unlink()
         case "exchanged":

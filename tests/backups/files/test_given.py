@@ -27,6 +27,7 @@ from backups.files.take import take
 from tests.backups.archive.directory import Directory
 from tests.backups.archive.made import KEY, RING, STARTED, about, incremental, pieces
 from tests.backups.files.conftest import hang, scanned, storages, stored, tree
+from tests.support.damage import flip
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SUN, MOON = b"the sun" * 1000, bytes(700_000)
@@ -138,7 +139,7 @@ def test_of_a_damaged_content_no_piece_is_written(
     sound = lying.read_bytes()
     match damage:
         case "a bit":
-            lying.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
+            flip(lying)
         case "cut":
             lying.write_bytes(sound[:-20])
         case _:

@@ -13,6 +13,7 @@ from backups.restoring import files
 from hubqueue.models import Pause
 from tests.backups.files.conftest import hang, made, rows, stored, tree
 from tests.backups.restoring.conftest import performed
+from tests.support.damage import flip
 
 pytestmark = pytest.mark.django_db(transaction=True)
 State = BackupRestore.State
@@ -73,7 +74,7 @@ def test_a_damaged_content_is_found_before_anything_is_changed(
     archived: BackupRun, media: Path, tmp_path: Path, mode: str
 ) -> None:
     damaged = max((tmp_path / "cellar" / archived.archive / "media").rglob("*"))
-    damaged.write_bytes(damaged.read_bytes()[:-1] + b"!")
+    flip(damaged)
     (media / "acme/0.png").unlink()
     rows("Picture").filter(file="acme/1.png").delete()
     before, names = tree(media), named()

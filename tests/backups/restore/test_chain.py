@@ -21,6 +21,7 @@ from leads.models import Event, Lead, Registration
 from tests.backups.data.databases import database
 from tests.backups.data.test_project import checksums, fill
 from tests.leads.made import make_registration, walk_until_done
+from tests.support.damage import flip
 
 pytestmark = [
     pytest.mark.slow,
@@ -77,7 +78,7 @@ def test_every_kind_of_change_comes_back_and_a_chain_that_is_not_whole_is_refuse
     move(tmp_path / "away", root / first.archive)
     (member,) = (root / full.archive).rglob("leads.Registration.jsonl.zst")
     sound = member.read_bytes()
-    member.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
+    flip(member)
     with pytest.raises(CommandError, match=rf"backups.archive_unsound: The archive {full.archive}"):
         restored()
     assert not User.objects.using("copy").exists()

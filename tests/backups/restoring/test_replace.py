@@ -25,6 +25,7 @@ from leads.models import Event, LeadProvenance, Question, Registration
 from leads.parked_handler import tell_parked
 from notifications.models import Notification
 from tests.backups.restoring.conftest import QUEUE, changed, checksums, performed
+from tests.support.damage import flip
 
 pytestmark = pytest.mark.django_db
 State, Phase = BackupRestore.State, BackupRestore.Phase
@@ -360,7 +361,7 @@ def test_a_damaged_archive_is_refused_before_anything_is_asked(
     archived: BackupRun, acme: Event, volume: Any
 ):
     (member,) = volume.rglob(f"{archived.archive}/data/leads.Event.jsonl.zst")
-    member.write_bytes(member.read_bytes()[:-1] + b"!")
+    flip(member)
     before = checksums("acme")
     restore = performed(asked(archived))
     assert (restore.state, restore.code) == (State.FAILED, "backups.member_damaged")

@@ -32,6 +32,7 @@ from backups.targets.local import LocalTarget
 from backups.targets.opening import open_store
 from hubqueue.models import Job, Operation
 from hubqueue.testing import move_clock, run_due_jobs
+from tests.support.damage import flip
 
 pytestmark = pytest.mark.django_db(transaction=True)
 State = BackupRun.State
@@ -276,7 +277,7 @@ def test_what_is_not_sound_when_it_is_read_back_is_no_archive_and_is_written_aga
     def damaged(writer: ArchiveWriter) -> Any:
         made = finish(writer)
         (member,) = volume.rglob("auth.Group.jsonl.zst")
-        member.write_bytes(member.read_bytes()[:-1] + b"!")
+        flip(member)
         return made
 
     monkeypatch.setattr(ArchiveWriter, "finish", damaged)

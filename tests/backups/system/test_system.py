@@ -37,6 +37,7 @@ from notifications.models import Notification, WebhookMessage, WebhookSubscripti
 from tests.backups.archive.directory import Directory
 from tests.backups.archive.made import KEY, RING, about
 from tests.backups.restore.test_quiet import waiting
+from tests.support.damage import flip
 from tests.support.wait import until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("tools")]
@@ -190,8 +191,7 @@ def test_a_database_that_is_not_empty_is_refused_before_anything_is_read(store, 
 def test_a_damaged_archive_and_one_that_is_no_dump_leave_the_database_empty(store, copy):
     name = str(write(store).name)
     path = store.root / name / DUMP
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    flip(path)
     with pytest.raises(MemberDamaged):
         restore(open_archive(store, name, RING), "copy")
     refuse_filled(copy)

@@ -9,6 +9,7 @@ from backups.models import BackupRestore, BackupRun, BackupTarget
 from backups.restores import request_restore
 from leads.models import Event, Registration
 from tests.backups.restoring.conftest import archive_of, changed, checksums, performed
+from tests.support.damage import flip
 
 pytestmark = pytest.mark.django_db(transaction=True)
 State = BackupRestore.State
@@ -43,7 +44,7 @@ def test_a_look_at_what_changed_reads_all_that_it_goes_on_from(
     registrations = found.report["rows"]["leads.Registration"]
     assert registrations == Registration.objects.count() + 1  # one is in both
     (member,) = volume.rglob(f"{full.archive}/data/leads.Registration.jsonl.zst")
-    member.write_bytes(member.read_bytes()[:-1] + b"!")
+    flip(member)
     assert (
         performed(request_restore(changes, mode="inspect")).report["code"]
         == "backups.member_damaged"
