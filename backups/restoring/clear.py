@@ -55,7 +55,11 @@ def _clear_batch(work: Work, step: Step) -> int:
     for part in step.parts:
         if part.late and (unlinked := _unlink(work, part)):
             return unlinked
-    return sum(_take_away(work, part.table) for part in reversed(step.parts))
+    # All of a table before the next one, through which it may be found.
+    for part in reversed(step.parts):
+        if gone := _take_away(work, part.table):
+            return gone
+    return 0
 
 
 def _unlink(work: Work, part: Part) -> int:

@@ -1,6 +1,7 @@
 """New keys for the rows of an archive that come in a second time, kept with the restore before one is written."""
 
 from collections.abc import Iterable, Sequence
+from graphlib import TopologicalSorter
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -24,7 +25,7 @@ def give_keys(work: Work) -> None:
 
     Raises ``LoadRefused``, ``ArchiveError``, ``TargetError``, ``StopRequested``, ``LeaseLost``.
     """
-    parts = list(parts_of(work.steps))
+    parts = _with_keys(work)
     labels = [part.table.label for part in parts]
     start = labels.index(work.restore.label) if work.restore.label in labels else 0
     for part in parts[start:]:
@@ -79,11 +80,31 @@ def is_uuid(work: Work, table: Table) -> bool:
 
 def target_of_key(table: Table) -> str | None:
     """The label of the table whose keys are its own as well, as with a one-to-one key."""
-    (field,) = table.model._meta.pk_fields
+    field = table.model._meta.pk
     if not isinstance(field, ForeignKey):
         return None
     model: Any = field.remote_field.model
     return str(model._meta.concrete_model._meta.label)
+
+
+def _with_keys(work: Work) -> list[Part]:
+    """The tables with rows of the tenant's own; what a key is taken from, or told to be own by, comes before it."""
+    parts = {part.table.label: part for part in parts_of(work.steps)}
+    sorter: TopologicalSorter[str] = TopologicalSorter()
+    for label, part in parts.items():
+        needed = {target_of_key(part.table), _told_by(part.table)} & parts.keys() - {label}
+        sorter.add(label, *sorted(filter(None, needed)))
+    ordered = [parts[label] for label in sorter.static_order()]
+    return [part for part in ordered if part.table.own_of(work.tenant) is not None]
+
+
+def _told_by(table: Table) -> str | None:
+    """The label of the table that tells which rows of this one are shared."""
+    name, _, rest = (table.declared.shared_without or "").partition("__")
+    if not rest:
+        return None
+    field: Any = table.model._meta.get_field(name)
+    return str(field.related_model._meta.concrete_model._meta.label)
 
 
 def _note(work: Work, part: Part, batch: Sequence[Row]) -> None:

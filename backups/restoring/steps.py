@@ -88,7 +88,14 @@ def is_found_by_others(table: Table) -> bool:
     return False
 
 
+def _way(table: Table) -> int:
+    """How many references lead from a row to its tenant."""
+    return (table.declared.tenant or "").count("__")
+
+
 def _step(circle: Sequence[Table]) -> Step:
+    """In a circle, what leads to the tenant of others comes before them."""
+    circle = sorted(circle, key=lambda table: (_way(table), table.label))
     labels = [table.label for table in circle]
     late = {
         table.label: [each for each in references_of(table) if each.label in labels[place:]]

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from backups.data.load import LoadRefused
 from backups.data.tables import Table, file_fields
@@ -27,7 +26,7 @@ def translated(work: Work, part: Part, batch: Sequence[Row]) -> Sequence[Row]:
     Keys have been given. Shared rows stay as they are. In texts and JSON every UUID that is the key of a row of the
     archive becomes its new one. Raises ``LoadRefused`` for a reference to a row of the tenant's that the archive lacks.
     """
-    if work.restore.mode != BackupRestore.Mode.NEW_TENANT:
+    if work.restore.mode != BackupRestore.Mode.NEW_TENANT or part.table.declared.shared:
         return batch
     texts = _texts(work, part)
     keys = known(work, _named(part, texts, batch))
@@ -41,12 +40,10 @@ def translated(work: Work, part: Part, batch: Sequence[Row]) -> Sequence[Row]:
 
 
 def tenant_column(table: Table) -> str | None:
-    """The column that holds the tenant's name, where it is one of the row's own."""
-    name = table.declared.tenant or ""
-    if not name or "__" in name:
-        return None
-    field: Any = table.model._meta.get_field(name)
-    return None if field.is_relation else str(field.column)
+    """The column that holds the tenant's name, where it is one of the table's own: not of another that it extends."""
+    own = {field.name: field for field in table.model._meta.local_concrete_fields}
+    field = own.get(table.declared.tenant or "")
+    return None if field is None or field.is_relation else str(field.column)
 
 
 def _translated(
