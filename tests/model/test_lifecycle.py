@@ -1,9 +1,15 @@
-"""Any story of any jobs, told by chance over two connections, is the one that the contract tells."""
+"""Any story of any jobs, told by chance over two connections, is the one that the contract tells.
 
+A story that is another one is printed as it was found, with its seed. ``MODEL_SEED=... MODEL_SHRINK=1`` finds it again
+and makes it short, which takes minutes.
+"""
+
+import os
 from collections.abc import Iterator
+from random import Random
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.machine import Lifecycle
@@ -16,15 +22,20 @@ BASE = settings(
     suppress_health_check=list(HealthCheck),
     print_blob=True,
     report_multiple_bugs=False,
+    phases=list(Phase)
+    if "MODEL_SHRINK" in os.environ
+    else [Phase.explicit, Phase.reuse, Phase.generate],
 )
 
 
 @pytest.fixture
 def machine() -> Iterator[type[Lifecycle]]:
-    """The state machine over this test's database."""
+    """The state machine over this test's database; it tells other stories each time."""
+    chance = int(os.environ.get("MODEL_SEED", Random().getrandbits(32)))
+    print("MODEL_SEED", chance)
     with World() as world:
         Lifecycle.world = world
-        yield Lifecycle
+        yield seed(chance)(Lifecycle)
 
 
 def tell(machine: type[Lifecycle], lives: int, steps: int) -> None:
