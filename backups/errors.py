@@ -258,6 +258,12 @@ class ContentUnknown(BackupError):
     code = "backups.content_unknown"
 
 
+class TenantUnknown(BackupError):
+    """No row is of this tenant, and no archive."""
+
+    code = "backups.tenant_unknown"
+
+
 class RunEnded(BackupError):
     """The run has ended already: there is nothing to stop."""
 

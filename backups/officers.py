@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from backups import closing, operations, services, verification
+from backups import closing, operations, services, tenants, verification
 from backups.errors import ArchiveMissing, RunEnded
 from backups.models import BackupRun, BackupTarget, Content
 from backups.whole import begin_deleting, whole_archives
@@ -20,7 +20,8 @@ def start(
     tenant: str | None = None,
     mode: str = BackupRun.Mode.FULL,
 ) -> BackupRun:
-    """Start a run, or answer the equal one that is running. Raises as ``request_run`` does."""
+    """Start a run, or answer the equal one that is running. Raises ``TenantUnknown``, and as ``request_run`` does."""
+    tenants.refuse_unknown(tenant)
     run = services.request_run(
         target,
         trigger=BackupRun.Trigger.MANUAL,

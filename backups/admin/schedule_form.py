@@ -6,10 +6,12 @@ from typing import Any
 from django import forms
 from django.db import router
 
+from backups.errors import TenantUnknown
 from backups.models import BackupSchedule, Content
 from backups.models.schedules import Notify
 from backups.running.make import WRITERS
 from backups.schedules.rule import problem
+from backups.tenants import refuse_unknown
 from hubqueue.querysets import database_now
 from hubqueue.scheduler.cron import zone_problem
 
@@ -67,7 +69,13 @@ class ScheduleForm(forms.ModelForm[BackupSchedule]):
             self.fields["content"] = forms.ChoiceField(choices=choices, initial=Content.ROWS)
 
     def clean_tenant(self) -> str | None:
-        return self.cleaned_data["tenant"] or None
+        tenant: str | None = self.cleaned_data["tenant"] or None
+        if "tenant" in self.changed_data:
+            try:
+                refuse_unknown(tenant)
+            except TenantUnknown as refused:
+                raise forms.ValidationError(str(refused)) from None
+        return tenant
 
     def clean_zone(self) -> str:
         zone: str = self.cleaned_data["zone"]

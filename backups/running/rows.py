@@ -15,6 +15,7 @@ from backups.files.take import take
 from backups.running.attempt import Attempt
 from backups.running.options import options_of
 from backups.running.parent import continued, parents_at_target
+from backups.tenants import refuse_unknown
 
 SIZES = "SELECT sum(pg_table_size(name::regclass)) FROM unnest(%s::text[]) AS every (name)"
 ROWS_SHARE = 0.5  # of writing, where there are columns of files
@@ -25,7 +26,9 @@ def write_rows(attempt: Attempt, *, until: float) -> Manifest:
     name, as they are by then: no snapshot is held for those. Progress goes to ``until``.
 
     Of an incremental run, what changed since its parent; a run whose parent cannot be gone on from becomes a full one.
+    Raises ``TenantUnknown``.
     """
+    refuse_unknown(attempt.run.tenant)
     chosen = tables(discover())
     options = options_of(chosen)
     found = parents_at_target(attempt, options)

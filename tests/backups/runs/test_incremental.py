@@ -87,6 +87,7 @@ def test_it_holds_what_changed_since_the_newest_sound_archive(
 def test_with_nothing_to_go_on_from_it_is_full_and_says_why(
     cellar: BackupTarget, more: dict[str, Any], why: str
 ) -> None:
+    make_event(tenant_id="acme")
     run = made(cellar, **more)
     assert (run.mode, run.parent, run.promoted) == ("full", None, why)
     assert run.archive.endswith("-full")
@@ -104,6 +105,7 @@ def test_what_is_not_sound_or_goes_or_is_of_another_is_not_gone_on_from(
     cellar: BackupTarget, volume: Path
 ) -> None:
     full, first, second = made(cellar, "full"), made(cellar), made(cellar)
+    make_event(tenant_id="acme")
     made(cellar, "full", tenant="acme")
     BackupRun.objects.filter(pk=first.pk).update(findings=["backups.member_damaged"])
     # The newest rests on it.

@@ -11,6 +11,7 @@ from backups.commands import watch as verb
 from backups.models import BackupRun
 from hubqueue.models import Operation
 from hubqueue.testing import run_due_jobs
+from tests.leads.made import make_event
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,11 +46,20 @@ def test_one_that_fails_is_an_error_with_its_code(cellar: Any, worked: None, set
 
 
 def test_it_need_not_wait(cellar: Any) -> None:
+    make_event(tenant_id="acme")
     out, _ = told("--no-wait", "--tenant", "acme")
     assert out.startswith("running  hubqueue-backup-tenant-acme-")
 
 
+def test_a_tenant_that_nobody_is_is_refused_in_words(cellar: Any) -> None:
+    make_event(tenant_id="acme")
+    with pytest.raises(CommandError, match="backups.tenant_unknown: .*, got 'acem', which no row"):
+        told("--tenant", "acem")
+    assert not BackupRun.objects.exists()
+
+
 def test_a_busy_target_and_an_unknown_one_are_refused(cellar: Any) -> None:
+    make_event(tenant_id="acme")
     told("--no-wait", "--tenant", "acme")
     with pytest.raises(CommandError, match="backups.target_busy: A run of something else"):
         told("--no-wait")

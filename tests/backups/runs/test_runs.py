@@ -32,6 +32,7 @@ from backups.targets.local import LocalTarget
 from backups.targets.opening import open_store
 from hubqueue.models import Job, Operation
 from hubqueue.testing import move_clock, run_due_jobs
+from tests.leads.made import make_event
 from tests.support.damage import flip
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -82,9 +83,11 @@ def test_a_run_makes_an_archive_that_was_read_back_and_says_what_is_in_it(cellar
 
 
 def test_a_tenants_archive_is_named_after_it(cellar):
+    make_event(tenant_id="acme")
     run = performed(asked(cellar, tenant="acme"))
     assert run.archive.startswith("hubqueue-backup-tenant-acme-")
     assert run.state == State.SUCCEEDED
+    make_event(tenant_id="Ä/.. x")
     odd = performed(asked(cellar, tenant="Ä/.. x"))
     assert odd.archive.startswith("hubqueue-backup-tenant.")
     assert odd.state == State.SUCCEEDED

@@ -13,6 +13,7 @@ from hubqueue.models import Job
 from hubqueue.querysets import database_now
 from hubqueue.testing import move_clock
 from tests.backups.schedules.conftest import MakeSchedule
+from tests.leads.made import make_event
 
 pytestmark = pytest.mark.django_db
 ADD = "admin:backups_backupschedule_add"
@@ -59,6 +60,7 @@ def test_a_schedule_is_made_and_owes_its_next_moment(boss: Client, make: MakeSch
     made = BackupSchedule.objects.get(name="Nightly")
     assert made.next_run_at is not None
     assert (made.tenant, made.full_rule, made.notify_on) == (None, "", ["failure"])
+    make_event(tenant_id="beta")
     boss.post(reverse(ADD), form(target, name="Of beta", tenant="beta"))
     assert Job.objects.unfinished_with_key("backups.schedule", "beta").exists()
 
@@ -85,6 +87,11 @@ REFUSED = {
     "the floor": ({"min_keep": 0}, "min_keep", "must be at least 1"),
     "the content": ({"content": "else"}, "content", "Select a valid choice"),
     "the tenant": ({"tenant": "x" * 65}, "tenant", "at most 64 characters"),
+    "no tenant": (
+        {"tenant": "acem"},
+        "tenant",
+        "got &#x27;acem&#x27;, which no row and no archive",
+    ),
     "the notices": ({"notify_on": ["never"]}, "notify_on", "Select a valid choice"),
 }
 
@@ -94,11 +101,23 @@ def test_what_cannot_be_used_is_refused_in_words(
     boss: Client, make: MakeSchedule, case: tuple[dict[str, Any], str, str]
 ) -> None:
     given, field, words = case
+    make_event(tenant_id="acme")
     said = boss.post(reverse(ADD), form(make().target, **given))
     assert said.status_code == 200
     errors = said.context["adminform"].form.errors
     assert list(errors) == [field]
     assert words in str(errors[field])
+
+
+def test_a_schedule_of_a_tenant_that_is_gone_can_still_be_edited(
+    boss: Client, make: MakeSchedule
+) -> None:
+    schedule = make(tenant="gone")
+    given = form(schedule.target, name="Hourly", tenant="gone")
+    del given["enabled"]
+    assert boss.post(page(schedule), given).status_code == 302
+    schedule.refresh_from_db()
+    assert not schedule.enabled
 
 
 def test_the_page_tells_the_next_five_moments_in_the_zone_and_in_utc(

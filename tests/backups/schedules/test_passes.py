@@ -18,6 +18,7 @@ from hubqueue.registry import registry
 from hubqueue.states import State
 from hubqueue.testing import move_clock, run_due_jobs
 from tests.backups.schedules.conftest import HOUR, MakeSchedule
+from tests.leads.made import make_event
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
@@ -282,6 +283,7 @@ def test_only_the_tenant_is_in_the_job(make: MakeSchedule) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_schedule_makes_an_archive_that_is_sound(make: MakeSchedule, tmp_path: Path) -> None:
     schedule = make("Nightly")
+    make_event(tenant_id="acme")
     with move_clock(HOUR):
         do_passes()
         run_due_jobs(queues=["backups"])
