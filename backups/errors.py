@@ -76,6 +76,12 @@ class ArchiveMissing(ArchiveError):
     code = "backups.archive_missing"
 
 
+class ArchiveKept(BackupError):
+    """The archive is not one that an officer deletes: it is sound, pinned, or something builds on it."""
+
+    code = "backups.archive_kept"
+
+
 class ArchiveExists(ArchiveError):
     """An archive of this name is complete already; it is never written again."""
 

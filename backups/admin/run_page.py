@@ -57,14 +57,23 @@ def _standing(run: BackupRun, now: datetime) -> Said:
     elif run.state == Run.CANCELLED:
         said.append("An officer stopped it. There is no archive of it.")
     elif run.state == Run.EXPIRED:
-        said.append("Its archive was deleted: the plan did not keep it any more.")
+        said.append(f"Its archive was deleted: {_why_it_went(run)}.")
     elif run_cells.is_going(run):
-        said.append("Its archive is being deleted: the plan does not keep it any more.")
+        said.append(f"Its archive is being deleted: {_why_it_went(run)}.")
     else:
         said += _archive(run, now)
     if run.promoted:
         said.append(f"It was to hold what changed only, but is full: {meaning(run.promoted)}")
     return said
+
+
+def _why_it_went(run: BackupRun) -> str:
+    """No plan deletes what is not sound."""
+    return (
+        "it was not sound, an officer had it deleted"
+        if run.findings
+        else "the plan did not keep it any more"
+    )
 
 
 def _archive(run: BackupRun, now: datetime) -> Said:
@@ -76,7 +85,9 @@ def _archive(run: BackupRun, now: datetime) -> Said:
             format_html("Its archive is not sound, found {}:", cells.when(run.verified_at, now))
         )
         said += [meaning(code) for code in run.findings]
-        said.append("Do not rely on it: back up now, and look for what damages archives there.")
+        said.append(
+            "Do not rely on it: back up now, and look for what damages archives there. No plan deletes it; Delete does."
+        )
     else:
         said.append(
             format_html("Its archive was found sound {}.", cells.when(run.verified_at, now))

@@ -78,9 +78,23 @@ UNPIN = Verb(
     do=lambda row, actor, reason: officers.unpin(row, actor=actor, reason=reason),
     refusal=BackupError,
 )
-DANGERS = (CANCEL, REPLACE)
+REMOVE = Verb(
+    word="remove",
+    label="Delete",
+    explanation=(
+        "The archive, which is not sound, is deleted at the target, to free its room. Nothing brings it back; what"
+        " could still be read of it is lost as well. Type its name."
+    ),
+    permission="backups.remove_backuprun",
+    done="a job deletes it.",
+    do=lambda row, actor, reason: officers.remove(row, actor=actor, reason=reason),
+    refusal=BackupError,
+    typed=lambda row: row.archive,
+)
+DANGERS = (CANCEL, REPLACE, REMOVE)
 VERBS = {
-    each.word: each for each in (CANCEL, VERIFY, PIN, UNPIN, INSPECT, MERGE, REPLACE, NEW_TENANT)
+    each.word: each
+    for each in (CANCEL, VERIFY, PIN, UNPIN, INSPECT, MERGE, REPLACE, NEW_TENANT, REMOVE)
 }
 
 
@@ -93,4 +107,5 @@ def fitting(run: BackupRun) -> list[Verb]:
         possible += [VERIFY, PIN, *([UNPIN] if run.pinned_until else [])]
         possible += [INSPECT] if run.content == Content.ROWS else []
         possible += [MERGE, REPLACE, NEW_TENANT] if run.tenant else []
+        possible += [REMOVE] if run.findings else []
     return possible

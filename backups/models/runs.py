@@ -84,6 +84,7 @@ class BackupRun(models.Model):
             ("verify_backuprun", "Can verify an archive"),
             ("restore_backuprun", "Can restore an archive"),
             ("pin_backuprun", "Can pin an archive"),
+            ("remove_backuprun", "Can delete an archive that is not sound"),
         ]
         constraints = [
             models.UniqueConstraint(

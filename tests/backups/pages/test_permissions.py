@@ -37,6 +37,12 @@ def ask(made, target):
 
     def post(client, word):
         page, verb = PAGES[word]
+        if word == "remove":
+            row = made(archive="acme", findings=["backups.member_damaged"])
+            answer = client.post(
+                reverse("admin:backups_backuprun_verb", args=[row.pk, word]), ASKED
+            )
+            return LogEntry.objects.exists() or Operation.objects.exists(), answer.status_code
         running = made(BackupRun.State.RUNNING, days=2, tenant="acme", archive="running")
         whole = made(tenant="acme", pinned_until=database_now("default") + timedelta(days=1))
         if page == "backuprun":

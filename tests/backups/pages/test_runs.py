@@ -136,6 +136,23 @@ def test_verify_queues_a_verification_once(officer, made):
     assert Job.objects.get().kind == "backups.verify"
 
 
+def test_an_archive_that_is_not_sound_is_deleted_when_its_name_was_typed(officer, made):
+    client = officer(VIEW, "remove_backuprun")
+    sound, run = made(), made(days=2, findings=["backups.member_damaged"])
+    assert "/do/remove/" not in page(client, sound)
+    assert "/do/remove/" in page(client, run)
+    assert "errornote" in text(do(client, run, "remove", typed="all"))
+    assert "backups.archive_kept" in text(do(client, sound, "remove", typed="all-1"))
+    assert not Operation.objects.exists()
+    said = text(do(client, run, "remove", typed="all-2"))
+    assert "Its archive is being deleted: it was not sound" in said
+    assert (Operation.objects.get().verb, Job.objects.get().kind) == (
+        "backups.remove",
+        "backups.sweep",
+    )
+    assert LogEntry.objects.get().change_message == "Delete: the audit asks"
+
+
 def test_back_up_now_starts_a_run_and_leads_to_it_and_cancel_ends_it(officer, target):
     client = officer("view_backuptarget", VIEW, "start_backuprun", "cancel_backuprun")
     assert "Back up now" in text(client.get(f"{TARGETS}{target.pk}/change/"))
