@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from django.db import DatabaseError, connections, transaction
+from django.db import DatabaseError, Error, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.pq import TransactionStatus
 
-from hubqueue.errors import HubqueueError, Interrupted
+from hubqueue.errors import HubqueueError, Interrupted, LeaseLost
 from hubqueue.lifecycle import settle as verdicts
 from hubqueue.lifecycle.connections import begin, discard, is_connection_loss, may_commit
+from hubqueue.lifecycle.guard import Attempted, fenced
 from hubqueue.lifecycle.owed import Owed
 from hubqueue.lifecycle.run import Attempt, answer_of, interrupted, judge, lost_in_commit
 from hubqueue.lifecycle.settle import Settled, Verdict, is_last_word, settle_within
@@ -68,7 +69,7 @@ def run_together(attempts: Sequence[Attempt], call: Call) -> list[Settled | Owed
         lost = is_connection_loss(raised, using)
         if lost:
             discard(using)
-        if lost and committing and not committed:
+        if lost and committing and not committed and not _never_arrived(attempts[0]):
             return [lost_in_commit(attempt, raised) for attempt in attempts]
         return None
     except BaseException:
@@ -77,6 +78,21 @@ def run_together(attempts: Sequence[Attempt], call: Call) -> list[Settled | Owed
         return None
     by_id = {each.id: each for each in settled}
     return [by_id[attempt.claimed.id] for attempt in attempts]
+
+
+def _never_arrived(attempt: Attempt) -> bool:
+    """Whether the COMMIT whose answer was lost did nothing: a job of the group is held by its attempt as before.
+
+    False where that cannot be told. A member that ends the session at the COMMIT then loses a session of its own.
+    """
+    using = attempt.using
+    try:
+        begin(using)
+        with transaction.atomic(using=using):
+            fenced("hold", [Attempted(attempt.claimed.id, attempt.claimed.fence)], using=using)
+    except (LeaseLost, Error):
+        return False
+    return True
 
 
 def _verdict(attempt: Attempt, connection: BaseDatabaseWrapper) -> Verdict:

@@ -1,24 +1,29 @@
 """Grouped: jobs of one kind share a commit; whatever goes wrong, each takes effect exactly once or not at all."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, OperationalError, connection, transaction
 
 from hubqueue.api import Dead, Done, JobContext, Result, Retry
 from hubqueue.errors import Interrupted, TimedOut
+from hubqueue.lifecycle import grouped
 from hubqueue.lifecycle.grouped import run_together
+from hubqueue.lifecycle.guard import Claimed
+from hubqueue.lifecycle.losses import IN_A_ROW
 from hubqueue.lifecycle.owed import Owed, pay
+from hubqueue.lifecycle.run import run
 from hubqueue.models import Failure, Job
 from hubqueue.runner.latch import Latch
 from hubqueue.states import State
-from tests.support.cut import lose_the_next_commit
+from tests.support.cut import lose_the_next_commit, session_of_the_queue
 from tests.support.handlers import script, scripted
 from tests.support.rival import Rival
-from tests.support.rows import attempt_of, claim_all
+from tests.support.rows import attempt_of, claim_all, now
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -186,12 +191,75 @@ def test_a_commit_whose_answer_is_lost_is_read_back(monkeypatch: pytest.MonkeyPa
     assert Group.objects.count() == 2
 
 
-def test_a_commit_that_never_arrived_hands_all_back_unspent(
+def test_a_commit_that_never_arrived_rolls_all_back_unspent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lose_the_next_commit(monkeypatch, after=False)
-    outcomes = run_scripts(note, note)
+    assert run_scripts(note, note) is None
+    assert_nothing_happened()
+
+
+def test_a_commit_that_never_arrived_at_a_server_that_is_away_hands_all_back_unspent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lose_the_next_commit(monkeypatch, after=False)
+
+    def away(*_: object, **__: object) -> None:
+        raise OperationalError("the server is away")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(grouped, "fenced", away)
+        outcomes = run_scripts(note, note)
     assert outcomes is not None
     settled = [pay(each) if isinstance(each, Owed) else each for each in outcomes]
     assert [(each.state, each.attempts) for each in settled] == [(State.READY, 0)] * 2
     assert not Group.objects.exists()
+
+
+ENDS_ITS_SESSION = """
+CREATE FUNCTION end_session() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER ends_its_session AFTER INSERT ON auth_group DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (new.name LIKE 'bad%') EXECUTE FUNCTION end_session()
+"""
+
+
+@pytest.fixture
+def deadly() -> Iterator[None]:
+    """A group with a name that begins with "bad" ends the session at the COMMIT."""
+    with connection.cursor() as cursor:
+        cursor.execute(ENDS_ITS_SESSION)
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER ends_its_session ON auth_group; DROP FUNCTION end_session()")
+
+
+def together_or_apart(claimed: Sequence[Claimed]) -> None:
+    """As a worker does it."""
+    attempts = [attempt_of(each) for each in claimed]
+    outcomes = run_together(attempts, lambda f: f()) or [run(each) for each in attempts]
+    while owed := [each for each in outcomes if isinstance(each, Owed)]:
+        outcomes = [pay(each) for each in owed]
+
+
+def test_a_member_that_ends_the_session_at_the_commit_pays_for_it_and_holds_up_no_other(
+    deadly: None,
+) -> None:
+    def die(job: JobContext) -> None:
+        Group.objects.create(name=f"bad {job.id}")
+
+    with script(note) as good, script(die) as bad, session_of_the_queue():
+        scripted.enqueue(script=bad)
+        for number in range(1, IN_A_ROW + 1):
+            scripted.enqueue(script=good)
+            Job.objects.filter(state=State.READY).update(run_at=now() - timedelta(seconds=1))
+            claimed = claim_all()
+            assert len(claimed) == 2
+            together_or_apart(claimed)
+            assert Job.objects.filter(state=State.SUCCEEDED).count() == number
+    job = Job.objects.get(state=State.READY)
+    assert job.attempts == 1
+    assert list(Failure.objects.values_list("job_id", "code", "spent").order_by("id")) == [
+        *[(job.pk, "connection_lost", False)] * (IN_A_ROW - 1),
+        (job.pk, "connection_lost", True),
+    ]

@@ -5,7 +5,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-import psycopg
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connection
@@ -16,7 +15,7 @@ from hubqueue.lifecycle.owed import Owed, pay
 from hubqueue.lifecycle.settle import Settled
 from hubqueue.models import Failure, Job
 from hubqueue.states import State
-from tests.support.cut import lose_the_next_commit
+from tests.support.cut import lose_the_next_commit, session_of_the_queue
 from tests.support.evloop import event_loop
 from tests.support.handlers import script, scripted, scripted_detached
 from tests.support.rows import now, run_one
@@ -24,14 +23,6 @@ from tests.support.rows import now, run_one
 pytestmark = pytest.mark.django_db(transaction=True)
 LOST = ("connection_lost", False)
 SPENT = ("connection_lost", True)
-
-
-def session_of_the_queue() -> psycopg.Connection[tuple[object, ...]]:
-    """One that no attempt uses, as the supervisor's are."""
-    given = connection.get_connection_params()
-    keywords = {"host", "port", "user", "password", "dbname"}
-    address = {key: value for key, value in given.items() if key in keywords}
-    return psycopg.connect(**address, application_name="hubqueue-supervisor-of-a-test")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NoReturn
 
+import psycopg
 import pytest
 from django.db import connection, connections
 
@@ -48,3 +49,11 @@ def cut() -> None:
         rival.do(
             lambda: connection.cursor().execute("SELECT pg_terminate_backend(%s, 9000)", [pid])
         )
+
+
+def session_of_the_queue() -> psycopg.Connection[tuple[object, ...]]:
+    """One that no attempt uses, as the supervisor's are."""
+    given = connection.get_connection_params()
+    keywords = {"host", "port", "user", "password", "dbname"}
+    address = {key: value for key, value in given.items() if key in keywords}
+    return psycopg.connect(**address, application_name="hubqueue-supervisor-of-a-test")
