@@ -1,16 +1,24 @@
 """The tenant's rows go, what refers before what is referred to, a batch at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.db.models import Q
 
 from backups.data.tables import Table
 from backups.models import RestoreKey
-from backups.restoring.notes import adopt, key_of_value, note, noted, values
+from backups.restoring.batch import key_of
+from backups.restoring.notes import adopt, key_of_value, note, noted, read, values
 from backups.restoring.outside import outsiders
-from backups.restoring.reading import BATCH
-from backups.restoring.steps import Part, Step, is_found_by_others, steps
+from backups.restoring.reading import BATCH, batches, rows
+from backups.restoring.steps import (
+    Part,
+    Step,
+    is_found_by_others,
+    leads_to_a_tenant,
+    references_of,
+    steps,
+)
 from backups.restoring.work import Work, write
 
 LOAD = "load"
@@ -26,6 +34,28 @@ def begin(work: Work) -> None:
         keys = map(key_of_value, found.iterator(chunk_size=BATCH))
         note(work.restore, table.label, keys)
         adopt(work.restore, table.label)
+        note(work.restore, table.label, _left_by_all(work, table))
+
+
+def _left_by_all(work: Work, table: Table) -> Iterator[str]:
+    """The keys of rows that lead to no tenant any more, and that the archive holds or that refer to the tenant's."""
+    if table.declared.shared_without:
+        return
+    of_somebody = _rows(work, table).filter(leads_to_a_tenant(table))
+    left = _rows(work, table).exclude(pk__in=of_somebody.values("pk"))
+    for reference in references_of(table):
+        target = next(each for each in work.chosen if each.label == reference.label)
+        if (own := target.own_of(work.tenant)) is not None:
+            mine = _rows(work, target).filter(own).values(reference.field.target_field.attname)
+            referring = left.filter(**{f"{reference.field.attname}__in": mine})
+            yield from map(key_of_value, referring.values_list("pk", flat=True).iterator(BATCH))
+    for archive in work.chain:  # one, or none where rows only go
+        if table.label not in archive.manifest.counts:
+            continue
+        for batch in batches(rows(archive, table)):
+            work.job.checkpoint()
+            keys = [read(table, [row[column] for column in key_of(table)]) for row in batch]
+            yield from map(key_of_value, left.filter(pk__in=keys).values_list("pk", flat=True))
 
 
 def clear(work: Work) -> None:

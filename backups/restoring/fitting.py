@@ -14,7 +14,13 @@ from backups.restoring.batch import check_references, key_of, types_of, write
 from backups.restoring.notes import left_behind, read, without
 from backups.restoring.outside import Outsider, outsiders
 from backups.restoring.reading import Row, batches, rows
-from backups.restoring.steps import Part, Reference, is_found_by_others, parts_of
+from backups.restoring.steps import (
+    Part,
+    Reference,
+    is_found_by_others,
+    leads_to_a_tenant,
+    parts_of,
+)
 from backups.restoring.work import Work
 
 THERE = """
@@ -109,6 +115,8 @@ def _refuse_strangers(work: Work, table: Table, batch: Sequence[Row]) -> None:
     keys = [read(table, [row[column] for column in key_of(table)]) for row in batch]
     there = _rows(work, table).filter(pk__in=keys)
     strange = there.exclude(pk__in=_rows(work, table).filter(own, pk__in=keys).values("pk"))
+    if is_found_by_others(table):
+        strange = strange.filter(leads_to_a_tenant(table))  # else it is one that was left by all
     if without(strange, left_behind(work.restore).filter(label=table.label)).exists():
         raise RestoreRefused(
             f"Rows of {table.label} in the archive have the keys of rows here that are not the tenant's:"
@@ -150,6 +158,8 @@ def _referring(work: Work, table: Table) -> Iterator[tuple[str, Any, Any]]:
                 if own is not None:
                     staying = staying.exclude(pk__in=_rows(work, other).filter(own).values("pk"))
                 if is_found_by_others(other):
+                    # What was left by all goes with what it refers to.
+                    staying = staying.filter(leads_to_a_tenant(other))
                     staying = without(staying, left_behind(work.restore).filter(label=other.label))
                 yield other.label, field, staying
 

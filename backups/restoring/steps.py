@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import ForeignKey
+from django.db.models import ForeignKey, Q
 from django.db.models.fields.related import ForeignObjectRel
 
 from backups.data.tables import Table, circles
@@ -86,6 +86,11 @@ def is_found_by_others(table: Table) -> bool:
             return False
         model = field.related_model
     return False
+
+
+def leads_to_a_tenant(table: Table) -> Q:
+    """The condition for rows of such a table that belong to any tenant: a group that its last member left does not."""
+    return Q(**{f"{table.declared.tenant}__isnull": False})
 
 
 def _way(table: Table) -> int:

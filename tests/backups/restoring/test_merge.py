@@ -47,6 +47,18 @@ def test_rows_that_are_gone_come_back_and_those_that_are_new_stay(
     assert Event.objects.filter(tenant_id="acme").count() == 2
 
 
+@pytest.mark.parametrize("if_there", ["skip", "overwrite"])
+def test_members_that_were_deleted_come_back_to_the_groups_that_they_left(
+    archived: BackupRun, acme: Event, if_there: str
+):
+    before, others = checksums("acme"), checksums("other")
+    Registration.objects.filter(event=acme).delete()
+    restore = merged(archived, if_there)
+    assert (restore.state, restore.code) == (State.SUCCEEDED, "")
+    assert checksums("acme") == before
+    assert checksums("other") == others
+
+
 def test_a_merge_of_what_is_there_changes_nothing(archived: BackupRun, acme: Event):
     before = checksums(None)
     for if_there in ("skip", "overwrite"):

@@ -21,10 +21,12 @@ from hubqueue import officers as queue_officers
 from hubqueue.models import Job, Operation, Pause
 from hubqueue.querysets import database_now
 from hubqueue.testing import run_due_jobs
+from leads import services
 from leads.models import Event, LeadProvenance, Question, Registration
 from leads.parked_handler import tell_parked
 from notifications.models import Notification
 from tests.backups.restoring.conftest import QUEUE, changed, checksums, performed
+from tests.leads.made import walk_until_done
 from tests.support.damage import flip
 
 pytestmark = pytest.mark.django_db
@@ -84,6 +86,25 @@ def test_the_rows_of_a_tenant_are_those_of_the_archive_again(
     assert paused() == []
     assert not RestoreKey.objects.exists()
     assert Job.objects.get(pk=restore.job_id).state == "SUCCEEDED"
+
+
+def test_groups_whose_members_were_all_deleted_come_back_with_them(
+    archived: BackupRun, acme: Event
+) -> None:
+    """Nothing leads from such a group to any tenant: it is nobody else's. One that was made later goes."""
+    before, others = checksums("acme"), checksums("other")
+    groups = LeadProvenance.objects.count()
+    changed(acme)
+    services.create_rule(name="later", event=acme, on_create=True)
+    services.register(acme, name="Latecomer", phone="later")
+    walk_until_done()
+    assert LeadProvenance.objects.count() > groups
+    Registration.objects.filter(event=acme).delete()
+    restore = performed(asked(archived))
+    assert (restore.state, restore.code) == (State.SUCCEEDED, "")
+    assert checksums("acme") == before
+    assert checksums("other") == others
+    assert LeadProvenance.objects.count() == groups
 
 
 def test_the_copy_is_named_before_anything_is_changed(
