@@ -27,7 +27,7 @@ def effect(job: JobContext, *, number: int) -> None:
         cursor.execute(EFFECT, [number])
 
 
-@handler("bench.effect_grouped", group=100)
+@handler("bench.effect_grouped", group=100, pipeline=True)
 def effect_grouped(job: JobContext, *, number: int) -> None:
     note(number)
     with connection.cursor() as cursor:

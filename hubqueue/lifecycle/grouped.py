@@ -1,6 +1,7 @@
 """Several transactional attempts of one kind in one transaction, settled by one statement."""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
 from django.db import DatabaseError, Error, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -11,6 +12,7 @@ from hubqueue.lifecycle import settle as verdicts
 from hubqueue.lifecycle.connections import begin, discard, is_connection_loss, may_commit
 from hubqueue.lifecycle.guard import Attempted, fenced
 from hubqueue.lifecycle.owed import Owed
+from hubqueue.lifecycle.pipelined import pipelined
 from hubqueue.lifecycle.run import Attempt, answer_of, interrupted, judge, lost_in_commit
 from hubqueue.lifecycle.settle import Settled, Verdict, is_last_word, settle_within
 from hubqueue.lifecycle.transactional import shield_hooks
@@ -44,7 +46,7 @@ def run_together(attempts: Sequence[Attempt], call: Call) -> list[Settled | Owed
     try:
         with transaction.atomic(using=using):
             transaction.on_commit(note, using=using)
-            found = call(lambda: [_verdict(attempt, connection) for attempt in attempts])
+            found = call(lambda: _verdicts(attempts, connection))
             committing = all(map(is_last_word, found)) and may_commit(using)
             if not committing:
                 with connection.cursor() as cursor:
@@ -93,6 +95,12 @@ def _never_arrived(attempt: Attempt) -> bool:
     except (LeaseLost, Error):
         return False
     return True
+
+
+def _verdicts(attempts: Sequence[Attempt], connection: BaseDatabaseWrapper) -> list[Verdict]:
+    waiting = pipelined(connection) if attempts[0].work.pipeline else nullcontext()
+    with waiting:
+        return [_verdict(attempt, connection) for attempt in attempts]
 
 
 def _verdict(attempt: Attempt, connection: BaseDatabaseWrapper) -> Verdict:

@@ -23,6 +23,7 @@ class Work(Protocol):
     function: Callable[..., Result | None]
     signature: Signature
     detached: bool
+    pipeline: bool
     backoff: Backoff
     give_up_after: timedelta | None
     abandon_hook: Callable[[JobContext], object] | None

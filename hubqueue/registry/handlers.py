@@ -87,6 +87,7 @@ class Handler(Generic[P]):
         give_up_after: timedelta | None,
         aliases: tuple[str, ...],
         group: int,
+        pipeline: bool,
     ) -> None:
         self._given = function
         self.coroutine: Coroutines | None = function if iscoroutinefunction(function) else None
@@ -101,6 +102,7 @@ class Handler(Generic[P]):
         self.give_up_after = give_up_after
         self.aliases = aliases
         self.group = group
+        self.pipeline = pipeline
         self.signature = Signature(function)
         self.abandon_hook: AbandonHook | None = None
         self.redrive_hook: RedriveHook | None = None

@@ -69,13 +69,15 @@ def handler(
     give_up_after: timedelta | None = None,
     aliases: Sequence[str] = (),
     group: int = 1,
+    pipeline: bool = False,
 ) -> Callable[[Function[P]], Handler[P]]:
     """Register a function as the handler of ``kind``.
 
     Transactional unless ``detached``: its writes and the job's completion are one commit. ``priority``:
     lower first, strict inside a queue. ``aliases`` are former kinds whose rows it still runs. ``group``:
     up to so many transactional jobs share one commit; when one of them fails, all are rolled back and run
-    one by one, so each still takes effect exactly once. For short handlers that write little.
+    one by one, so each still takes effect exactly once. For short handlers that write little. ``pipeline``:
+    in a group, statements wait for no answer until the handler reads one, so an error is raised late.
     An ``async def`` must be detached; many of them run at a time on the event loop of a worker child.
     """
     if not kind or len(kind) > 100 or not all(part.isidentifier() for part in kind.split(".")):
@@ -90,6 +92,8 @@ def handler(
         raise ImproperlyConfigured(
             f"{kind}: group is 1 to 1000 and for transactional handlers, got {group}."
         )
+    if pipeline and group == 1:
+        raise ImproperlyConfigured(f"{kind}: pipeline=True is for a group, got group=1.")
     if not -(2**15) <= priority < 2**15:
         raise ImproperlyConfigured(f"{kind}: priority must fit 16 bits, got {priority}.")
 
@@ -111,6 +115,7 @@ def handler(
             give_up_after=give_up_after,
             aliases=tuple(aliases),
             group=group,
+            pipeline=pipeline,
         )
         registry.add_handler(made)
         return made

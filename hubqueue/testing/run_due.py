@@ -189,6 +189,7 @@ class _Unhurried:
         self.function: Callable[..., Result | None] = handler.function
         self.signature: Signature = handler.signature
         self.detached = handler.detached
+        self.pipeline = False  # runs by itself
         self.backoff: Backoff = _Whole(handler.backoff.base, handler.backoff.cap)
         self.give_up_after = handler.give_up_after
         self.abandon_hook: Callable[[JobContext], object] | None = handler.abandon_hook

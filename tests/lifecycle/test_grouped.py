@@ -30,6 +30,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Script = Callable[[JobContext], Result | None]
 
 
+@pytest.fixture(params=[False, True], ids=["waiting", "pipelined"], autouse=True)
+def pipelined(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every promise holds when statements wait for no answer as well."""
+    monkeypatch.setattr(scripted, "pipeline", request.param)
+
+
 def note(job: JobContext) -> None:
     Group.objects.create(name=f"{job.id} {job.attempt}")
 

@@ -42,7 +42,7 @@ def plain(job: JobContext, *, name: str, seconds: float = 0.0, hold: bool = Fals
     time.sleep(seconds)
 
 
-@handler("burden.grouped", group=10, max_attempts=MANY, backoff=SOON)
+@handler("burden.grouped", group=10, pipeline=True, max_attempts=MANY, backoff=SOON)
 def grouped(job: JobContext, *, name: str) -> None:
     """Transactional, many jobs in one commit."""
     began(job)

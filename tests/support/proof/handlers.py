@@ -59,7 +59,12 @@ def slow_grouped(job: JobContext, *, name: str, seconds: float) -> None:
 
 
 @handler(
-    "proof.mixed_grouped", group=8, max_attempts=MANY, backoff=SOON, timeout=timedelta(seconds=2)
+    "proof.mixed_grouped",
+    group=8,
+    pipeline=True,
+    max_attempts=MANY,
+    backoff=SOON,
+    timeout=timedelta(seconds=2),
 )
 def mixed_grouped(job: JobContext, *, name: str, how: str) -> None:
     """In one commit with others, some of whom spoil it at their first attempt, each in a way of its own."""
