@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from time import monotonic
 from uuid import UUID
 
+import msgspec
+
 from hubqueue.lifecycle.database import connection
 from hubqueue.lifecycle.guard import Claimed, read_claimed
 from hubqueue.lifecycle.sql import sql
@@ -33,6 +35,14 @@ class Lane:
     full_look_at: float = 0.0
 
 
+class Together(msgspec.Struct, frozen=True):
+    """A kind, with its former ``names``, of which ``size`` jobs share a commit; a claim is to fill ``batches`` of them."""
+
+    names: list[str]
+    size: int
+    batches: int
+
+
 def claim(
     worker: UUID,
     lanes: Sequence[Lane],
@@ -40,9 +50,13 @@ def claim(
     total: int,
     kinds: Sequence[str],
     *,
+    groups: Sequence[Together] = (),
+    most: int | None = None,
     using: str,
 ) -> list[Claimed]:
     """Claim up to ``total`` due jobs of ``kinds``, up to ``rooms[i]`` of ``lanes[i]``, lanes in the order given.
+
+    A job of one of ``groups`` brings more of its kind, up to ``most`` jobs in all.
 
     Inside a lane: priority (strict), turns over tenants from ``lane.turns`` on, then age. Remembers
     the tenants served last in the lane. What is paused, and suspects, are passed over.
@@ -61,7 +75,14 @@ def claim(
     with connection(using).cursor() as cursor:
         cursor.execute(
             sql("claim"),
-            [worker, json.dumps(asked), total, json.dumps(list(kinds))],
+            [
+                worker,
+                json.dumps(asked),
+                total,
+                json.dumps(list(kinds)),
+                msgspec.json.encode(groups).decode(),
+                most,
+            ],
         )
         rows = cursor.fetchall()
     took = monotonic() - started

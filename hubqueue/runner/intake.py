@@ -1,11 +1,10 @@
 """How much a child claims, and in which batches it runs: as much as it can start at once, or hand back."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from time import monotonic
 from uuid import UUID
 
-from hubqueue.lifecycle.claim import Lane, claim
+from hubqueue.lifecycle.claim import Lane, Together, claim
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.registry import Handler, Registry
 from hubqueue.runner.hands import Batch, Hands, Running
@@ -36,6 +35,11 @@ class Intake:
         self._lanes = lanes
         self._registry = known
         self._kinds = known.kinds(is_async=False)
+        self._groups = [
+            Together([each.kind, *each.aliases], each.group, threads)
+            for each in known.handlers.values()
+            if each.group > 1
+        ]
         self._hands = hands
         self._threads = threads
         self._using = using
@@ -78,10 +82,18 @@ class Intake:
             min(slots, lane.cap - busy.get(lane.queue, 0)) if lane.cap else slots
             for lane in self._lanes
         ]
-        claimed = claim(self._worker, self._lanes, rooms, slots, self._kinds, using=self._using)
+        claimed = claim(
+            self._worker,
+            self._lanes,
+            rooms,
+            slots,
+            self._kinds,
+            groups=self._groups,
+            most=at_most,
+            using=self._using,
+        )
         self._lanes.append(self._lanes.pop(0))
-        more = None if at_most is None else at_most - len(claimed)
-        return claimed + self._companions(claimed, at_most=more)
+        return claimed
 
     def bundle(self, claimed: Sequence[Claimed]) -> tuple[list[Batch], list[Claimed]]:
         """Batches to run, and the jobs whose kind nobody here knows."""
@@ -103,29 +115,3 @@ class Intake:
                 for at in range(0, len(running), handler.group)
             ]
         return batches, unknown
-
-    def _companions(self, claimed: Sequence[Claimed], *, at_most: int | None) -> list[Claimed]:
-        """More jobs of the grouped kinds that were met: they share a commit, and cost next to nothing."""
-        met: dict[tuple[str, str], int] = {}
-        for each in claimed:
-            handler = self._registry.find(each.kind)
-            if handler is not None and handler.group > 1:
-                key = each.queue, handler.kind
-                met[key] = met.get(key, 0) + 1
-        found: list[Claimed] = []
-        for (queue, kind), count in met.items():
-            # A full batch for each thread that the claim was for, no more: it may have been for many jobs ahead.
-            asked = min(count, self._threads) * self._registry.handlers[kind].group - count
-            if asked <= 0:
-                continue
-            more = asked if at_most is None else min(asked, at_most - len(found))
-            lane = next(lane for lane in self._lanes if lane.queue == queue)
-            looked = replace(lane)  # the floor of one kind would hide older jobs of the others
-            kinds = _names(self._registry.handlers[kind])
-            found += claim(self._worker, [looked], [more], more, kinds, using=self._using)
-            lane.turns = looked.turns
-        return found
-
-
-def _names(handler: Handler[...]) -> list[str]:
-    return [handler.kind, *handler.aliases]

@@ -8,10 +8,14 @@ DROP FUNCTION IF EXISTS hubqueue_turns;
 -- ('' = the installation's own work); and {priority: [moment, id]} as the last answer said. Rows before a floor are not
 -- looked at, so that the dead entries of what was claimed already are not walked again; without floors everything is
 -- looked at. The id is part of it because all jobs of one call are due at one moment.
--- The answer has a row per lane that gave something: its jobs in order, each as hubqueue_claimed has it, and what the
--- caller is to pass next time. Every query below is bounded by the room left. The plans must not depend on how fresh
+-- A kind of groups ({names, size, batches}: its names, how many jobs share a commit, for how many commits at most) that
+-- was met brings more of its kind, until its commits are full or all jobs are most.
+-- The answer has a row per lane that gave something, and one for each kind that brought more: the jobs in order, each as
+-- hubqueue_claimed has it, and what the caller is to pass next time, of which the last row of a lane holds. Every query below is bounded by the room left. The plans must not depend on how fresh
 -- the table's statistics are, hence the SETs.
-CREATE FUNCTION hubqueue_claim(worker uuid, lanes jsonb, total int, kinds jsonb)
+CREATE FUNCTION hubqueue_claim(
+    worker uuid, lanes jsonb, total int, kinds jsonb, groups jsonb DEFAULT '[]', most int DEFAULT NULL
+)
 RETURNS TABLE (queue text, next_turns jsonb, next_floors jsonb, jobs json) LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off
 SET plan_cache_mode = force_generic_plan AS $$
@@ -35,6 +39,10 @@ DECLARE
     picked uuid[];
     more uuid[];
     taken int := 0;
+    met text[];
+    grouped record;
+    brought record;
+    along int := 0;
 BEGIN
     -- A claim that a crash loses is found READY again, and the fence is new all the same.
     PERFORM set_config('synchronous_commit', 'off', true);
@@ -123,23 +131,53 @@ BEGIN
         END LOOP;
         CONTINUE WHEN cardinality(picked) = 0;
 
-        RETURN QUERY
-            WITH moved AS (
-                UPDATE hubqueue_job AS j
-                SET state = 'RUNNING',
-                    attempts = j.attempts + 1,
-                    fence = greatest(j.fence + 1, hubqueue_fence()),
-                    claimed_by = worker,
-                    claimed_at = moment,
-                    progress = NULL,
-                    rerun_at = CASE WHEN j.rerun_at > moment THEN j.rerun_at END
-                WHERE j.id = ANY (picked)
-                RETURNING j AS job
-            )
-            SELECT lane.queue, turns, seen,
-                json_agg(hubqueue_claimed(moved.job) ORDER BY array_position(picked, (moved.job).id))
-            FROM moved;
+        WITH moved AS (
+            UPDATE hubqueue_job AS j
+            SET state = 'RUNNING',
+                attempts = j.attempts + 1,
+                fence = greatest(j.fence + 1, hubqueue_fence()),
+                claimed_by = worker,
+                claimed_at = moment,
+                progress = NULL,
+                rerun_at = CASE WHEN j.rerun_at > moment THEN j.rerun_at END
+            WHERE j.id = ANY (picked)
+            RETURNING j AS job
+        )
+        SELECT json_agg(hubqueue_claimed(moved.job) ORDER BY array_position(picked, (moved.job).id)),
+            array_agg((moved.job).kind)
+        INTO jobs, met FROM moved;
+        queue := lane.queue;
+        next_turns := turns;
+        next_floors := seen;
+        RETURN NEXT;
         taken := taken + cardinality(picked);
+
+        -- The floors that those answer are of one kind, and would hide older jobs of the others.
+        FOR grouped IN
+            SELECT given.names, least(
+                least(count(*), given.batches) * given.size - count(*), most - taken - along
+            )::int AS missing
+            FROM jsonb_to_recordset(groups) AS given (names jsonb, size int, batches int), unnest(met) AS kind
+            WHERE given.names ? kind
+            GROUP BY given.names, given.size, given.batches
+        LOOP
+            CONTINUE WHEN grouped.missing <= 0;
+            FOR brought IN
+                SELECT claimed.* FROM hubqueue_claim(
+                    worker,
+                    jsonb_build_array(jsonb_build_object(
+                        'queue', lane.queue, 'room', grouped.missing, 'turns', next_turns, 'floors', lane.floors || seen
+                    )),
+                    grouped.missing,
+                    grouped.names
+                ) AS claimed
+            LOOP
+                jobs := brought.jobs;
+                next_turns := brought.next_turns;
+                RETURN NEXT;
+                along := along + json_array_length(jobs);
+            END LOOP;
+        END LOOP;
         EXIT WHEN taken >= total;
     END LOOP;
 END
