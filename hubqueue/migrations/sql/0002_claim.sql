@@ -140,11 +140,11 @@ BEGIN
                 claimed_at = moment,
                 progress = NULL,
                 rerun_at = CASE WHEN j.rerun_at > moment THEN j.rerun_at END
-            WHERE j.id = ANY (picked)
-            RETURNING j AS job
+            FROM unnest(picked) WITH ORDINALITY AS one (id, place)
+            WHERE j.id = one.id
+            RETURNING hubqueue_claimed(j) AS job, j.kind, one.place
         )
-        SELECT json_agg(hubqueue_claimed(moved.job) ORDER BY array_position(picked, (moved.job).id)),
-            array_agg((moved.job).kind)
+        SELECT json_agg(moved.job ORDER BY moved.place), array_agg(moved.kind)
         INTO jobs, met FROM moved;
         queue := lane.queue;
         next_turns := turns;
