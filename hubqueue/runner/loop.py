@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 LOOK_UP_EVERY = 1.0
 SOLO_PATIENCE = 15.0
 CLAIMED_AHEAD_FOR = 0.25
+HEAR_WITHIN = 0.05  # while one claim follows another
 
 
 class Loop:
@@ -113,8 +114,9 @@ class Loop:
                 self._abandon_ship()
                 return
             self._attempt(self._stay_known)
-            if not self.draining:
-                self._attempt(self._look)
+            horizon = monotonic() + HEAR_WITHIN
+            while not self.draining and self._attempt(self._look) and monotonic() < horizon:
+                pass
             self._hand_back_unbegun()
             if self.teller.tell() and self._spent():
                 self.draining = True
@@ -150,10 +152,11 @@ class Loop:
                 case _:
                     log.error("worker: an unknown message from the supervisor: %s", sorted(message))
 
-    def _attempt(self, step: Callable[[], None]) -> None:
-        """Database trouble is waited out: it ends neither the process nor an attempt."""
+    def _attempt(self, step: Callable[[], bool | None]) -> bool:
+        """Whether ``step`` is to be taken again at once. Database trouble is waited out: it ends neither the process
+        nor an attempt."""
         try:
-            step()
+            return bool(step())
         except Error as raised:
             broken = broken_by(raised)
             self._rarely.warn(
@@ -165,6 +168,7 @@ class Loop:
             self.strays = True
             self.pace.failed()
             self.async_intake.pace.failed()
+            return False
 
     def _stay_known(self) -> None:
         """The session and the row by which others know that we live: also with every slot at work, and to the end."""
@@ -179,19 +183,20 @@ class Loop:
         if self.strays and self.member.registered:
             self._recall()
 
-    def _look(self) -> None:
+    def _look(self) -> bool:
+        """Claim what there is room for. Answers whether something was found, and there is room for more."""
         self.pace.slowest = (
             conf().poll_every if self.bell.listening else conf().poll_without_listen
         ).total_seconds()
         self.async_intake.pace.slowest = self.pace.slowest
         sync_due = self.pace.left <= 0 and self.intake.slots > 0
         if not sync_due and self.async_intake.left != 0:
-            return
+            return False
         if self._spent():
             self.draining = True
-            return
+            return False
         if not self._ready():
-            return
+            return False
         claimed = self._claim() if sync_due else []
         if sync_due:
             self.pace.now() if claimed else self.pace.found_nothing()
@@ -203,6 +208,7 @@ class Loop:
         self.taken += sum(len(batch.running) for batch in batches)
         self.hands.take([batch for batch in batches if not batch.handler.is_async])
         self.evloop.take([batch for batch in batches if batch.handler.is_async])
+        return bool(claimed) and self.intake.slots > 0
 
     def _ready(self) -> bool:
         """Registered, on a schema this code knows."""
