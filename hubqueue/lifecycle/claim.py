@@ -36,7 +36,7 @@ class Lane:
 
 
 class Together(msgspec.Struct, frozen=True):
-    """A kind, with its former ``names``, of which ``size`` jobs share a commit; a claim is to fill ``batches`` of them."""
+    """A kind by all its ``names``: ``size`` of its jobs share a commit; a claim fills up to ``batches`` of those."""
 
     names: list[str]
     size: int

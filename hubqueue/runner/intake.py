@@ -6,7 +6,7 @@ from uuid import UUID
 
 from hubqueue.lifecycle.claim import Lane, Together, claim
 from hubqueue.lifecycle.guard import Claimed
-from hubqueue.registry import Handler, Registry
+from hubqueue.registry import Registry
 from hubqueue.runner.hands import Batch, Hands, Running
 
 # What is claimed ahead begins within so many seconds, as fast as batches began lately, and is at most so much.
