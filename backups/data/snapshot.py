@@ -18,6 +18,8 @@ from hubqueue.api import dedicated_connection
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # A policy that would hide rows becomes an error instead.
 EVERY_ROW = "SET LOCAL row_security = off"
+# The planner thinks that the pages of an export hold far more rows than they do, and would compile for each table.
+NO_JIT = "SET LOCAL jit = off"
 # Whose transactions these are. A table that came by a restore of a dump is another one, with another oid; a server
 # that was wound back goes on in another timeline.
 LINEAGE = """
@@ -103,7 +105,7 @@ def snapshot(
 def _begin(connection: BaseDatabaseWrapper) -> None:
     with connection.cursor() as cursor:
         cursor.execute(BEGIN)
-        for statement in (*SETTINGS, EVERY_ROW):
+        for statement in (*SETTINGS, EVERY_ROW, NO_JIT):
             cursor.execute(statement)
     unlimit(connection)
 

@@ -26,8 +26,7 @@ def test_every_table_of_the_project_goes_in_and_comes_out(store: Directory) -> N
         )
         writer = ArchiveWriter(store, told, KEY)
         for table in chosen:
-            rows = Export(taken, table)
-            assert writer.add_rows(table.label, rows).records == rows.records
+            writer.add_rows(table.label, Export(taken, table))
         written = {table.label: b"".join(Export(taken, table)) for table in chosen}
         writer.finish()
     archive = open_archive(store, str(told.name), RING, schema=known())
