@@ -45,7 +45,7 @@ def effect2(system: System, options: Options) -> Figures:
 
 @case("effect-grouped")
 def effect_grouped(system: System, options: Options) -> Figures:
-    """the same, one worker process, a handler with group=100 (peers: as in effect)"""
+    """the same, one worker process, a handler with group=100, pipeline=True (peers: as in effect)"""
     return drained(system, options, "effect_grouped", 1)
 
 

@@ -8,11 +8,29 @@ from typing import Any
 import psycopg
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import capabilities
+from psycopg.abc import PQGen
 
 from hubqueue.errors import Interrupted
 
 # What a cursor tells of a statement without a fetch.
 TOLD = ("rowcount", "statusmessage", "description")
+# So many statements go out at once. Each by itself would be a system call, a turn of the interpreter's lock and a
+# wake-up of the server's process.
+TOGETHER = 25
+
+
+class _Patient(psycopg.Pipeline):
+    """A pipeline that sends when enough statements wait, or an answer is read."""
+
+    def _communicate_gen(self) -> PQGen[None]:
+        if len(self.command_queue) >= TOGETHER:
+            yield from super()._communicate_gen()
+
+    def _fetch_gen(self, *, flush: bool) -> PQGen[None]:
+        try:
+            yield from super()._communicate_gen()
+        finally:
+            yield from super()._fetch_gen(flush=flush)
 
 
 @contextmanager
@@ -31,6 +49,7 @@ def pipelined(connection: BaseDatabaseWrapper) -> Iterator[None]:
     plain, held.cursor_factory = held.cursor_factory, _reading(held.cursor_factory)
     # A pipeline has no server-side cursors: iterator() reads its result at once.
     connection.chunked_cursor = connection.cursor  # type: ignore[method-assign]
+    held._pipeline = _Patient(held)
     pipeline = held.pipeline()
     pipeline.__enter__()
     try:
