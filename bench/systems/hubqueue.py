@@ -40,8 +40,8 @@ def facts() -> dict[str, Any]:
             "later": {"run_at": "now() + interval '1 day'"},
             "finished": {"state": "'SUCCEEDED'", "attempts": "1", "finished_at": "now()"},
         },
-        "setting": "runworker, 4 threads; noop is transactional with group=100, effect transactional by itself (effect-grouped: "
-        "group=100, pipeline=True): its row and its completion are one commit",
+        "setting": "runworker, 4 threads; noop is transactional with group=100, effect by itself, effect-grouped with"
+        " group=100, pipeline=True: its row and its completion are one commit",
     }
 
 
