@@ -20,20 +20,16 @@ from hubqueue.signals import lease_lost
 ROW_BUSY = frozenset({"55P03", "57014", "40P01", "40001"})
 # What hubqueue_settle raises, when asked to be strict, for an attempt that no longer holds its job.
 NOT_HELD = "HQ001"
-SETTLED = "json_build_array(s.id, s.state, s.attempts, s.run_at, s.successor, s.settled_at)"
 WRITES = {
     "hold": "SELECT coalesce(json_agg(held.id)::text, '[]') FROM hubqueue_hold(%s::jsonb) AS held",
     "progress": "SELECT coalesce(json_agg(kept.id)::text, '[]') FROM hubqueue_progress(%s::jsonb) AS kept",
     "settle": (
-        f"SELECT coalesce(json_agg({SETTLED})::text, '[]')"
+        "SELECT coalesce(json_agg("
+        "json_build_array(s.id, s.state, s.attempts, s.run_at, s.successor, s.settled_at))::text, '[]')"
         " FROM hubqueue_settle(%s::jsonb, %s::text, false) AS s"
     ),
 }
-SETTLE_AND_COMMIT = (
-    f"SELECT json_build_array(hubqueue_now(), coalesce(json_agg({SETTLED})"
-    " FILTER (WHERE s.state <> 'SUCCEEDED'), '[]'))::text"
-    " FROM hubqueue_settle(%s::jsonb, %s::text, true) AS s; COMMIT"
-)
+SETTLE_AND_COMMIT = "SELECT hubqueue_settle_last(%s::jsonb, %s::text); COMMIT"
 
 
 Key = tuple[UUID, int]

@@ -140,9 +140,8 @@ BEGIN
                 claimed_at = moment,
                 progress = NULL,
                 rerun_at = CASE WHEN j.rerun_at > moment THEN j.rerun_at END
-            FROM unnest(picked) WITH ORDINALITY AS one (id, place)
-            WHERE j.id = one.id
-            RETURNING hubqueue_claimed(j) AS job, j.kind, one.place
+            WHERE j.id = ANY (picked)
+            RETURNING hubqueue_claimed(j) AS job, j.kind, array_position(picked, j.id) AS place
         )
         SELECT json_agg(moved.job ORDER BY moved.place), array_agg(moved.kind)
         INTO jobs, met FROM moved;

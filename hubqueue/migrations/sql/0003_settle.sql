@@ -1,4 +1,5 @@
 -- As an earlier 0001_jobs made it.
+DROP FUNCTION IF EXISTS hubqueue_settle_last;
 DROP FUNCTION IF EXISTS hubqueue_settle;
 
 -- Every way out of RUNNING, for attempts given as the Ended of lifecycle/settle.py. What the row says (a wake-up, an
@@ -107,5 +108,20 @@ BEGIN
     IF strict AND settled < jsonb_array_length(ended) THEN
         RAISE EXCEPTION 'an attempt no longer holds its job' USING ERRCODE = 'HQ001';
     END IF;
+END
+$$;
+
+-- The same, strictly, for whoever sends COMMIT along: the moment, and a row for each that did not simply succeed. The
+-- caller's statement is nothing but this call, since its text is parsed and planned for every job.
+CREATE FUNCTION hubqueue_settle_last(ended jsonb, patience text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (
+        SELECT json_build_array(hubqueue_now(), coalesce(
+            json_agg(json_build_array(s.id, s.state, s.attempts, s.run_at, s.successor, s.settled_at))
+                FILTER (WHERE s.state <> 'SUCCEEDED'),
+            '[]'
+        ))
+        FROM hubqueue_settle(ended, patience, true) AS s
+    );
 END
 $$;
