@@ -167,9 +167,14 @@ def usual_cost(lane: Lane) -> int:
     return sorted(costs)[7]
 
 
-def test_a_plan_made_while_the_table_was_small_does_not_walk_it_when_it_is_large() -> None:
+@pytest.mark.parametrize("there", [0, 30, 1000])
+def test_a_plan_made_while_the_table_was_small_does_not_walk_it_when_it_is_large(
+    there: int,
+) -> None:
     lane = Lane("default", BATCH)
+    fill(there, kind="sample.later")
     with connection.cursor() as cursor:
+        cursor.execute("UPDATE hubqueue_job SET run_at = hubqueue_now() + interval '1 day'")
         cursor.execute("ALTER TABLE hubqueue_job SET (autovacuum_enabled = off)")
         cursor.execute("VACUUM ANALYZE hubqueue_job")
     try:

@@ -18,6 +18,7 @@ CREATE FUNCTION hubqueue_claim(
 )
 RETURNS TABLE (queue text, next_turns jsonb, next_floors jsonb, jobs json) LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off
+SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
@@ -140,8 +141,10 @@ BEGIN
                 claimed_at = moment,
                 progress = NULL,
                 rerun_at = CASE WHEN j.rerun_at > moment THEN j.rerun_at END
-            WHERE j.id = ANY (picked)
-            RETURNING hubqueue_claimed(j) AS job, j.kind, array_position(picked, j.id) AS place
+            -- The planner is to expect one row here, and so to look up each id; it keeps its plan when the table grows.
+            FROM unnest(picked) WITH ORDINALITY AS one (id, place)
+            WHERE j.id = one.id AND one.place % 1 = 0
+            RETURNING hubqueue_claimed(j) AS job, j.kind, one.place
         )
         SELECT json_agg(moved.job ORDER BY moved.place), array_agg(moved.kind)
         INTO jobs, met FROM moved;
