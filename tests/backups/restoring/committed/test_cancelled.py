@@ -106,22 +106,30 @@ def registrations(run: BackupRun) -> list[str]:
 def stop_while_it_writes(
     restore: BackupRestore, lines: list[Registration], worker: WorkerTree
 ) -> None:
-    """It is asked to stop at one line, has heard of that at a later one, and writes the batch of that to its end."""
+    """It is asked to stop at one line, has heard of that at a later one, and writes the batch of that to its end; or
+    it hears on the way there, and stops at the end of a batch before."""
     with writing(lines[FIRST]) as first, writing(lines[LAST]) as last, Rival() as officer:
         until(partial(waits_for, first, restore), message="the first line")
         asked = officer.start(partial(cancel, restore))
         officer.until_blocked()
         first.rollback()
         asked.result(timeout=30)
-        until(partial(waits_for, last, restore), message="the later line")
-        hear_of_it()
-        restore.refresh_from_db()
-        place = restore.phase, restore.label, restore.line
-        assert place == (Phase.LOAD, "leads.Registration", LAST // BATCH * BATCH)
-        written = restore.rows
-        last.rollback()
-        assert ended(restore, worker) == State.CANCELLED
-    assert (restore.line, restore.rows) == (LAST // BATCH * BATCH + BATCH, written + BATCH)
+        until(
+            lambda: waits_for(last, restore) or has_ended(restore),
+            message="the later line, or the end",
+        )
+        if not has_ended(restore):
+            hear_of_it()
+            restore.refresh_from_db()
+            place = restore.phase, restore.label, restore.line
+            assert place == (Phase.LOAD, "leads.Registration", LAST // BATCH * BATCH)
+            written = restore.rows
+            last.rollback()
+            assert ended(restore, worker) == State.CANCELLED
+            assert (restore.line, restore.rows) == (place[-1] + BATCH, written + BATCH)
+    assert restore.state == State.CANCELLED
+    assert restore.line % BATCH == 0
+    assert FIRST < restore.line <= LAST + BATCH
     assert Job.objects.get(pk=restore.job_id).state == "CANCELLED"
 
 
@@ -177,14 +185,18 @@ def leases() -> list[datetime]:
 
 
 def ended(restore: BackupRestore, worker: WorkerTree) -> str:
-    def has_ended() -> bool:
+    def ended_while_alive() -> bool:
         assert worker.alive, worker.said()
         hurry(restore)
-        restore.refresh_from_db()
-        return restore.state != State.RUNNING
+        return has_ended(restore)
 
-    until(has_ended, message="the end of the restore")
+    until(ended_while_alive, message="the end of the restore")
     return restore.state
+
+
+def has_ended(restore: BackupRestore) -> bool:
+    restore.refresh_from_db()
+    return restore.state != State.RUNNING
 
 
 def hurry(restore: BackupRestore) -> None:
