@@ -46,12 +46,12 @@ def pipelined(connection: BaseDatabaseWrapper) -> Iterator[None]:
         return
     connection.ensure_connection()
     held: Any = connection.connection
-    plain, held.cursor_factory = held.cursor_factory, _reading(held.cursor_factory)
-    # A pipeline has no server-side cursors: iterator() reads its result at once.
-    connection.chunked_cursor = connection.cursor  # type: ignore[method-assign]
     held._pipeline = _Patient(held)
     pipeline = held.pipeline()
     pipeline.__enter__()
+    plain, held.cursor_factory = held.cursor_factory, _reading(held.cursor_factory)
+    # A pipeline has no server-side cursors: iterator() reads its result at once.
+    connection.chunked_cursor = connection.cursor  # type: ignore[method-assign]
     try:
         with connection.wrap_database_errors:
             yield
