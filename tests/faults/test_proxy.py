@@ -65,6 +65,28 @@ def test_a_commit_takes_place_or_not_as_the_proxy_cuts(
         write(cluster, proxy, f"{when} later")
 
 
+@pytest.mark.parametrize(("when", "in_the_end"), [("before", 0), ("after", 30), ("late", 30)])
+def test_a_statement_in_a_pipeline_is_cut_before_its_client_asks_for_an_answer(
+    cluster: Cluster, when: When, in_the_end: int
+) -> None:
+    with Proxy(cluster.port) as proxy:
+        url = f"postgres://{cluster.user}@127.0.0.1:{proxy.port}/{cluster.database}"
+        insert = "INSERT INTO written SELECT %s FROM generate_series(1, 30)"
+        name = f"{when} in a pipeline"
+        with (
+            psycopg.connect(url, autocommit=True) as session,
+            pytest.raises(psycopg.OperationalError),
+            session.pipeline(),
+        ):
+            proxy.cut_at(insert[:20], when)
+            session.execute(insert, [name])
+            until(lambda: not proxy.armed, message="the cut")
+            proxy.release()
+            until(lambda: proxy.sprung[when] == 1, timeout=10, message="the end of the cut")
+            session.execute("SELECT 1").fetchone()
+        assert written(cluster, name) == in_the_end
+
+
 def test_it_freezes_refuses_and_cuts_all(cluster: Cluster) -> None:
     with Proxy(cluster.port) as proxy, ThreadPoolExecutor() as beside:
         url = f"postgres://{cluster.user}@127.0.0.1:{proxy.port}/{cluster.database}"

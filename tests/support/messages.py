@@ -19,6 +19,11 @@ class Asked:
         self._opaque = False
         self._prepared: dict[bytes, bytes] = {}
 
+    @property
+    def unfinished(self) -> int:
+        """How many bytes of a message that is not whole yet have come in."""
+        return len(self._rest)
+
     def feed(self, chunk: bytes, words: re.Pattern[bytes] | None) -> bool:
         """Take in the next bytes. Whether one of the messages that they complete asks for ``words``."""
         self._rest += chunk
