@@ -11,6 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.pq import TransactionStatus
 
 from hubqueue.lifecycle.database import alias
+from hubqueue.lifecycle.opening import open_together
 
 UNBROKEN = (TransactionStatus.IDLE, TransactionStatus.INTRANS)
 # Too many clients, a server that only reads (a demoted primary), a session ended for idling in a transaction.
@@ -30,6 +31,8 @@ def begin(using: str) -> None:
     if connection.connection is None:
         with suppress(Error):
             connection.ensure_connection()
+    if connection.connection is not None:
+        open_together(connection.connection)
     setattr(_began_with, using, connection.connection)
 
 

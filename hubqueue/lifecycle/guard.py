@@ -7,11 +7,11 @@ from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
-import psycopg
 from django.db import DatabaseError, OperationalError
 
 from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.lifecycle.database import connection
+from hubqueue.lifecycle.opening import Opening
 from hubqueue.models import Job
 from hubqueue.signals import lease_lost
 
@@ -161,7 +161,7 @@ def settled_and_committed(
     """
     ours = connection(using)
     try:
-        with ours.wrap_database_errors, psycopg.ClientCursor(ours.connection) as cursor:
+        with ours.wrap_database_errors, Opening(ours.connection) as cursor:
             cursor.execute(SETTLE_AND_COMMIT, [msgspec.json.encode(attempts).decode(), patience])
             row = cursor.fetchone()
     except DatabaseError as raised:

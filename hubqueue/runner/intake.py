@@ -1,24 +1,34 @@
 """How much a child claims, and in which batches it runs: as much as it can start at once, or hand back."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from time import monotonic
 from uuid import UUID
 
+from django.db import Error, connections
+
+from hubqueue.conf import conf
 from hubqueue.lifecycle.claim import Lane, Together, claim
+from hubqueue.lifecycle.connections import discard
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.registry import Registry
 from hubqueue.runner.hands import Batch, Hands, Running
+from hubqueue.runner.sessions import set_deadline
 
 # What is claimed ahead begins within so many seconds, as fast as batches began lately, and is at most so much.
-SOON = 0.05
+SOON = 0.15
 MOST_AHEAD = 1000
+# An attempt that runs for longer lets nothing wait behind it.
+SLOW = 0.05
 
 
 class Intake:
     """Claims for one child and bundles what it got.
 
     While attempts are quick, more is claimed ahead, so that no thread waits for a claim and one claim serves
-    many jobs; what does not get its turn soon is handed back.
+    many jobs; what does not get its turn soon is handed back. While there is more than a claim finds room for and
+    nothing waits for a thread, two claims are under way at once, the second in a thread of its own: the server is
+    slower to claim quick jobs than the threads are to run them.
     """
 
     def __init__(
@@ -33,6 +43,11 @@ class Intake:
     ) -> None:
         self._worker = worker
         self._lanes = lanes
+        self._lanes_beside = [Lane(lane.queue, 0) for lane in lanes if not lane.cap]
+        self._beside = ThreadPoolExecutor(
+            1, "claimer", initializer=set_deadline, initargs=(conf().statement_deadline,)
+        )
+        self._full = False
         self._registry = known
         self._kinds = known.kinds(is_async=False)
         self._groups = [
@@ -57,7 +72,7 @@ class Intake:
 
     def _ahead(self, begun: Sequence[float]) -> int:
         """As many batches as the threads are likely to begin within a moment; none while one of them is slow."""
-        if any(monotonic() - moment > SOON for moment in begun):
+        if any(monotonic() - moment > SLOW for moment in begun):
             return 0
         return min(MOST_AHEAD, int(SOON * self._rate))
 
@@ -75,16 +90,45 @@ class Intake:
         """
         self._measure()
         slots = self.slots if at_most is None else min(self.slots, at_most)
+        starving = self._full and not self._hands.waiting
+        if starving and slots > 1 and at_most is None and self._lanes_beside:
+            claimed = self._claim_twice(slots)
+        else:
+            claimed = self._claim(self._lanes, slots, at_most)
+        self._full = len(claimed) >= slots
+        return claimed
+
+    def dismiss(self) -> None:
+        """Claim no more."""
+        self._beside.submit(connections.close_all)
+        self._beside.shutdown()
+
+    def _claim_twice(self, slots: int) -> list[Claimed]:
+        half = slots // 2
+        beside = self._beside.submit(self._claim_beside, half)
+        try:
+            return self._claim(self._lanes, slots - half, None) + beside.result()
+        finally:
+            # A recall, of what a broken claim gave us, must not meet one that is under way.
+            wait([beside])
+
+    def _claim_beside(self, slots: int) -> list[Claimed]:
+        try:
+            return self._claim(self._lanes_beside, slots, None)
+        except Error:
+            discard(self._using)
+            raise
+
+    def _claim(self, lanes: list[Lane], slots: int, at_most: int | None) -> list[Claimed]:
         busy: dict[str, int] = {}
         for batch in list(self._hands.batches):
             busy[batch.queue] = busy.get(batch.queue, 0) + 1
         rooms = [
-            min(slots, lane.cap - busy.get(lane.queue, 0)) if lane.cap else slots
-            for lane in self._lanes
+            min(slots, lane.cap - busy.get(lane.queue, 0)) if lane.cap else slots for lane in lanes
         ]
         claimed = claim(
             self._worker,
-            self._lanes,
+            lanes,
             rooms,
             slots,
             self._kinds,
@@ -92,7 +136,7 @@ class Intake:
             most=at_most,
             using=self._using,
         )
-        self._lanes.append(self._lanes.pop(0))
+        lanes.append(lanes.pop(0))
         return claimed
 
     def bundle(self, claimed: Sequence[Claimed]) -> tuple[list[Batch], list[Claimed]]:

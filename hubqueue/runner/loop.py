@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 LOOK_UP_EVERY = 1.0
 SOLO_PATIENCE = 15.0
-CLAIMED_AHEAD_FOR = 0.25
+CLAIMED_AHEAD_FOR = 0.5
 HEAR_WITHIN = 0.05  # while one claim follows another
 
 
@@ -122,6 +122,7 @@ class Loop:
                 self.draining = True
             self._wait()
         self.hands.dismiss()
+        self.intake.dismiss()
         self.flight.payer.dismiss()
         self.evloop.dismiss()
         self.bell.close()

@@ -154,6 +154,9 @@ BEGIN
         RETURN NEXT;
         taken := taken + cardinality(picked);
 
+        -- Where room is left, all that is due has been claimed.
+        CONTINUE WHEN room > 0;
+
         -- The floors that those answer are of one kind, and would hide older jobs of the others.
         FOR grouped IN
             SELECT given.names, least(

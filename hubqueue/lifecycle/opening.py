@@ -1,0 +1,59 @@
+"""A transaction's first statement brings its BEGIN along: one message to the server instead of two."""
+
+from functools import cache
+from typing import Any
+
+from psycopg import ClientCursor
+from psycopg.abc import Params, PQGen, Query
+from psycopg.adapt import Transformer
+from psycopg.generators import execute
+from psycopg.pq import ExecStatus, TransactionStatus
+
+
+class Opening(ClientCursor[Any]):
+    """A cursor that sends ``BEGIN; statement`` where psycopg's own sends BEGIN, waits, and sends the statement."""
+
+    def _execute_gen(
+        self,
+        query: Query,
+        params: Params | None = None,
+        *,
+        prepare: bool | None = None,
+        binary: bool | None = None,
+    ) -> PQGen[None]:
+        if binary or self.format or not self._opens():
+            yield from super()._execute_gen(query, params, prepare=prepare, binary=binary)
+            return
+        self._reset()
+        self._last_query = None
+        self._tx = Transformer(self)
+        self._query = asked = self._convert_query(query, params)
+        self._pgconn.send_query(self._conn._get_tx_start_command() + b";\n" + asked.query)
+        results = yield from execute(self._pgconn)
+        if self._opens() and results and results[0].status == ExecStatus.FATAL_ERROR:
+            # No statement at all: the server has not even begun. It is to fail inside a transaction.
+            yield from super()._execute_gen(query, params, prepare=prepare, binary=binary)
+            return
+        self._check_results(results)
+        self._set_results(results[1:] or results)
+
+    def _opens(self) -> bool:
+        return (
+            not self.closed
+            and not self._conn.autocommit
+            and self._conn._pipeline is None
+            and self._pgconn.transaction_status == TransactionStatus.IDLE
+        )
+
+
+def open_together(held: Any) -> None:
+    """Let the cursors of a connection bring BEGIN along, where they bind on the client's side: a message of the other
+    protocol has room for one statement."""
+    plain = held.cursor_factory
+    if issubclass(plain, ClientCursor) and not issubclass(plain, Opening):
+        held.cursor_factory = _opening(plain)
+
+
+@cache
+def _opening(plain: Any) -> Any:
+    return type(plain.__name__, (Opening, plain), {})

@@ -1,0 +1,120 @@
+"""While there is more than a claim finds room for, two are under way at once, and nobody gets more for it."""
+
+from collections.abc import Callable, Iterator
+from threading import current_thread
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import OperationalError, connection
+
+from hubqueue.lifecycle.claim import Lane
+from hubqueue.lifecycle.guard import Claimed
+from hubqueue.models import Job
+from hubqueue.registry import registry
+from hubqueue.runner.hands import Hands
+from hubqueue.runner.intake import Intake
+from hubqueue.runner.recall import recall
+from hubqueue.signals import jobs_claimed
+from hubqueue.states import State
+from tests.support.rows import make_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORKER = uuid4()
+Made = Callable[..., Intake]
+
+
+@pytest.fixture
+def made() -> Iterator[Made]:
+    """The intake of a child with four threads, which never begin."""
+    all_made = []
+
+    def make(*lanes: Lane) -> Intake:
+        nobody: Any = None
+        hands = Hands(0, using="default", flight=nobody, freed=nobody)
+        intake = Intake(
+            WORKER, list(lanes) or [Lane("default", 0)], registry, hands, threads=4, using="default"
+        )
+        all_made.append(intake)
+        return intake
+
+    yield make
+    for intake in all_made:
+        intake.dismiss()
+
+
+@pytest.fixture
+def claimers() -> Iterator[set[str]]:
+    """The threads in which something was claimed."""
+    threads: set[str] = set()
+
+    def note(**_: Any) -> None:
+        threads.add(current_thread().name)
+
+    jobs_claimed.connect(note)
+    yield threads
+    jobs_claimed.disconnect(note)
+
+
+def ids(claimed: list[Claimed]) -> list[UUID]:
+    return [each.id for each in claimed]
+
+
+def test_a_second_claim_goes_beside_one_when_the_last_was_full(
+    made: Made, claimers: set[str]
+) -> None:
+    jobs = [make_job() for _ in range(9)]
+    intake = made()
+    first = ids(intake.claim(at_most=None))
+    assert (len(first), len(claimers)) == (4, 1)
+    second = ids(intake.claim(at_most=None))
+    assert (len(second), len(claimers)) == (4, 2)
+    claimers.clear()
+    third = ids(intake.claim(at_most=None))
+    assert len(third) == 1
+    assert sorted([*first, *second, *third]) == sorted(job.pk for job in jobs)
+    claimers.clear()
+    make_job()
+    assert len(intake.claim(at_most=None)) == 1
+    assert len(claimers) == 1
+
+
+def test_a_capped_queue_gives_no_more_to_two(made: Made, claimers: set[str]) -> None:
+    for _ in range(9):
+        make_job()
+        make_job(queue="mail")
+    intake = made(Lane("mail", 1), Lane("default", 0))
+    got = [[each.queue for each in intake.claim(at_most=None)].count("mail") for _ in range(4)]
+    assert len(claimers) == 2
+    assert max(got) == 1
+
+
+def test_a_bound_on_jobs_is_kept(made: Made, claimers: set[str]) -> None:
+    for _ in range(9):
+        make_job()
+    intake = made()
+    intake.claim(at_most=None)
+    assert len(intake.claim(at_most=3)) == 3
+    assert len(claimers) == 1
+
+
+def test_what_a_broken_pair_of_claims_got_is_recalled(made: Made) -> None:
+    for _ in range(20):
+        make_job()
+    intake = made()
+    known = {*ids(intake.claim(at_most=None)), *ids(intake.claim(at_most=None))}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%hubqueue_claim%'"
+        )
+        assert cursor.fetchall() == [(True,)]
+    with pytest.raises(OperationalError):
+        intake.claim(at_most=None)
+    assert Job.objects.filter(state=State.RUNNING).count() == 10
+    assert recall(WORKER, lambda: known, using="default") == []
+    assert set(Job.objects.filter(state=State.RUNNING).values_list("pk", flat=True)) == known
+    again = ids(intake.claim(at_most=None))
+    assert len(again) == 4
+    assert not known & set(again)
