@@ -7,8 +7,9 @@ from hubqueue.doctor.finding import Finding, error, warning, well
 from hubqueue.doctor.origin import identifier
 from hubqueue.doctor.patient import Patient
 
-# Threads hold one each, the child's loop and its LISTEN one; then supervisor, sweeps, scheduler and its leader.
-PER_CHILD, PER_WORKER, SCHEDULERS = 2, 6, 3
+# Threads hold one each, and so do a child's loop, the claim beside it, its payer and its LISTEN; then supervisor,
+# sweeps, scheduler and its leader.
+PER_CHILD, PER_WORKER, SCHEDULERS = 4, 6, 3
 FEW = 3
 
 # A bound and what of it is taken. Sessions are counted by what every role may see.

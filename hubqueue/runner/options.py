@@ -101,11 +101,11 @@ def pool_problems(database: Mapping[str, Any], threads: int, for_async: int = 0)
     found = []
     given = pool if isinstance(pool, dict) else {}
     size = given.get("max_size") or given.get("min_size", POOL_MIN_SIZE)
-    needed = threads + 2 + for_async
+    needed = threads + 3 + for_async
     if size < needed:
         beside = f" + ASYNC_CONNECTIONS ({for_async})" if for_async else ""
         found.append(
-            f"The pool's max_size must be at least threads + 2{beside} = {needed}, got {size}:"
+            f"The pool's max_size must be at least threads + 3{beside} = {needed}, got {size}:"
             " a smaller one runs dry while every thread works."
         )
     if database.get("CONN_MAX_AGE", 0) != 0:

@@ -143,11 +143,11 @@ def test_dead_rows_that_pile_up_are_told(clinic: Cluster, monkeypatch: pytest.Mo
 
 def test_few_free_connections_are_a_warning_and_none_an_error(clinic: Cluster) -> None:
     need = room.connections_of(Patient(registry=Registry()), pooled=False)
-    assert need == 12
+    assert need == 14
     url = clinic.url().replace(f"{clinic.user}@", "app@")
     alone(clinic)
     with ExitStack() as stack:
-        for _ in range(18):
+        for _ in range(15):
             stack.enter_context(psycopg.connect(url))
         said = found_by(room.look, registry=Registry())["connections"]
         assert said.severity is Severity.WARNING
@@ -159,7 +159,7 @@ def test_few_free_connections_are_a_warning_and_none_an_error(clinic: Cluster) -
     alone(clinic)
     assert said.severity is Severity.ERROR
     assert "of 27" in said.found
-    assert "12 free connections" in said.expected
+    assert "14 free connections" in said.expected
 
 
 @pytest.mark.parametrize("what", ["ROLE app", "DATABASE hubqueue"])

@@ -57,7 +57,7 @@ def test_what_is_unwise_in_production_is_a_warning() -> None:
     ("entry", "codes"),
     [
         ({"AUTOCOMMIT": False}, ["autocommit"]),
-        ({"OPTIONS": {"pool": {"max_size": 5}}, "CONN_MAX_AGE": 0}, ["pool"]),
+        ({"OPTIONS": {"pool": {"max_size": 6}}, "CONN_MAX_AGE": 0}, ["pool"]),
         ({"OPTIONS": {"pool": True}, "CONN_MAX_AGE": 0}, ["pool"]),
         ({"OPTIONS": {"pool": {"max_size": 10}}, "CONN_MAX_AGE": 0}, []),
         ({"OPTIONS": {"pool": {"max_size": 10}}, "CONN_MAX_AGE": 60}, ["pool"]),

@@ -13,6 +13,7 @@ from psycopg.pq import PipelineStatus
 
 from hubqueue.api import JobContext, handler
 from hubqueue.errors import Interrupted
+from hubqueue.lifecycle.connections import begin
 from hubqueue.models import Job
 from hubqueue.runner.latch import Latch
 from hubqueue.states import State
@@ -172,7 +173,7 @@ def end_early(latch: Latch) -> Script:
 
 @pytest.mark.parametrize("how", ["well", "with an error", "interrupted", "by the server"])
 def test_after_the_group_a_session_waits_for_its_answers_again(how: str) -> None:
-    connection.ensure_connection()
+    begin("default")
     before = connection.connection
     plain = before.cursor_factory
     latch = Latch()
@@ -185,7 +186,7 @@ def test_after_the_group_a_session_waits_for_its_answers_again(how: str) -> None
         ),
     }
     run_scripts(note, last[how], call=latch.call)
-    connection.ensure_connection()
+    begin("default")
     held = connection.connection
     assert (held is before) is (how in ("well", "with an error"))
     assert held.cursor_factory is plain

@@ -20,17 +20,17 @@ def start_with(monkeypatch: pytest.MonkeyPatch, database: dict[str, Any], thread
 
 @pytest.mark.parametrize(
     ("pool", "size"),
-    [(True, 4), ({"max_size": 5}, 5), ({"min_size": 2}, 2), ({"max_lifetime": 60}, 4)],
+    [(True, 4), ({"max_size": 6}, 6), ({"min_size": 2}, 2), ({"max_lifetime": 60}, 4)],
 )
 def test_a_pool_that_runs_dry_while_every_thread_works_is_refused(
     pool: object, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = {"OPTIONS": {"pool": pool}, "CONN_MAX_AGE": 0}
-    with pytest.raises(BadOptions, match=rf"max_size .* threads \+ 2 = 6, got {size}:"):
+    with pytest.raises(BadOptions, match=rf"max_size .* threads \+ 3 = 7, got {size}:"):
         start_with(monkeypatch, database, 4)
 
 
-@pytest.mark.parametrize("pool", [None, False, {"max_size": 6}, {"min_size": 6}])
+@pytest.mark.parametrize("pool", [None, False, {"max_size": 7}, {"min_size": 7}])
 def test_a_pool_that_is_large_enough_or_none_is_taken(
     pool: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
