@@ -59,8 +59,8 @@ def test_what_is_unwise_in_production_is_a_warning() -> None:
         ({"AUTOCOMMIT": False}, ["autocommit"]),
         ({"OPTIONS": {"pool": {"max_size": 6}}, "CONN_MAX_AGE": 0}, ["pool"]),
         ({"OPTIONS": {"pool": True}, "CONN_MAX_AGE": 0}, ["pool"]),
-        ({"OPTIONS": {"pool": {"max_size": 10}}, "CONN_MAX_AGE": 0}, []),
-        ({"OPTIONS": {"pool": {"max_size": 10}}, "CONN_MAX_AGE": 60}, ["pool"]),
+        ({"OPTIONS": {"pool": {"max_size": 11}}, "CONN_MAX_AGE": 0}, []),
+        ({"OPTIONS": {"pool": {"max_size": 11}}, "CONN_MAX_AGE": 60}, ["pool"]),
     ],
 )
 def test_an_entry_of_databases_that_cannot_work_is_an_error(
