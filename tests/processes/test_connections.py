@@ -11,7 +11,7 @@ from tests.support.wait import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-POOL = {"CONN_MAX_AGE": 0, "OPTIONS": {"pool": {"min_size": 1, "max_size": 10}}}
+POOL = {"CONN_MAX_AGE": 0, "OPTIONS": {"pool": {"min_size": 1, "max_size": 12}}}
 KEPT: dict[str, dict[str, Any]] = {
     "pool": POOL | {"CONN_HEALTH_CHECKS": False},
     "checked pool": POOL | {"CONN_HEALTH_CHECKS": True},
