@@ -1,13 +1,17 @@
 """A transaction's first statement brings its BEGIN along: one message to the server instead of two."""
 
-from functools import cache
 from typing import Any
 
 from psycopg import ClientCursor
 from psycopg.abc import Params, PQGen, Query
 from psycopg.adapt import Transformer
 from psycopg.generators import execute
-from psycopg.pq import ExecStatus, TransactionStatus
+from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
+
+from hubqueue.lifecycle.derived import derived
+
+CANCELED = b"57014"
+SPOIL = b'ROLLBACK TO SAVEPOINT "canceled before it began"'
 
 
 class Opening(ClientCursor[Any]):
@@ -31,9 +35,13 @@ class Opening(ClientCursor[Any]):
         self._pgconn.send_query(self._conn._get_tx_start_command() + b";\n" + asked.query)
         results = yield from execute(self._pgconn)
         if self._opens() and results and results[0].status == ExecStatus.FATAL_ERROR:
-            # No statement at all: the server has not even begun. It is to fail inside a transaction.
-            yield from super()._execute_gen(query, params, prepare=prepare, binary=binary)
-            return
+            # The server refused the message before it had begun. What fails is to fail inside a transaction.
+            if results[0].error_field(DiagnosticField.SQLSTATE) != CANCELED:
+                yield from super()._execute_gen(query, params, prepare=prepare, binary=binary)
+                return
+            yield from self._conn._start_query()
+            self._pgconn.send_query(SPOIL)
+            yield from execute(self._pgconn)
         self._check_results(results)
         self._set_results(results[1:] or results)
 
@@ -50,10 +58,8 @@ def open_together(held: Any) -> None:
     """Let the cursors of a connection bring BEGIN along, where they bind on the client's side: a message of the other
     protocol has room for one statement."""
     plain = held.cursor_factory
-    if issubclass(plain, ClientCursor) and not issubclass(plain, Opening):
-        held.cursor_factory = _opening(plain)
-
-
-@cache
-def _opening(plain: Any) -> Any:
-    return type(plain.__name__, (Opening, plain), {})
+    known = isinstance(plain, type) and issubclass(plain, ClientCursor)
+    if known and not issubclass(plain, Opening):
+        held.cursor_factory = derived(
+            plain, "opening", lambda: type(plain.__name__, (Opening, plain), {})
+        )

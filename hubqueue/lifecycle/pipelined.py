@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from typing import Any
 
 import psycopg
@@ -11,6 +10,7 @@ from psycopg import capabilities
 from psycopg.abc import PQGen
 
 from hubqueue.errors import Interrupted
+from hubqueue.lifecycle.derived import derived
 
 # What a cursor tells of a statement without a fetch.
 TOLD = ("rowcount", "statusmessage", "description")
@@ -67,9 +67,12 @@ def pipelined(connection: BaseDatabaseWrapper) -> Iterator[None]:
         del connection.chunked_cursor
 
 
-@cache
 def _reading(plain: type[psycopg.Cursor[Any]]) -> type[psycopg.Cursor[Any]]:
     """The same cursors, which wait for the answer before they tell anything of it."""
+    return derived(plain, "reading", lambda: _made_reading(plain))
+
+
+def _made_reading(plain: type[psycopg.Cursor[Any]]) -> type[psycopg.Cursor[Any]]:
 
     def told(name: str) -> property:
         standing = getattr(plain, name)

@@ -1,6 +1,6 @@
 """How much a child claims, and in which batches it runs: as much as it can start at once, or hand back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from time import monotonic
 from uuid import UUID
@@ -20,6 +20,8 @@ SOON = 0.15
 MOST_AHEAD = 1000
 # An attempt that runs for longer lets nothing wait behind it.
 SLOW = 0.05
+# After a second claim that broke, for want of a connection for example, there is none for so many seconds.
+ALONE_FOR = 10.0
 
 
 class Intake:
@@ -29,6 +31,9 @@ class Intake:
     many jobs; what does not get its turn soon is handed back. While there is more than a claim finds room for and
     nothing waits for a thread, two claims are under way at once, the second in a thread of its own: the server is
     slower to claim quick jobs than the threads are to run them.
+
+    ``beside`` answers what runs in the child besides the ``hands``: a queue's cap counts both. ``strayed`` is called
+    when something may have been given to the child that it never heard of.
     """
 
     def __init__(
@@ -38,16 +43,21 @@ class Intake:
         known: Registry,
         hands: Hands,
         *,
+        beside: Callable[[], Iterable[Batch]],
+        strayed: Callable[[], None],
         threads: int,
         using: str,
     ) -> None:
         self._worker = worker
         self._lanes = lanes
-        self._lanes_beside = [Lane(lane.queue, 0) for lane in lanes if not lane.cap]
-        self._beside = ThreadPoolExecutor(
+        self._second_lanes = [Lane(lane.queue, 0) for lane in lanes if not lane.cap]
+        self._second = ThreadPoolExecutor(
             1, "claimer", initializer=set_deadline, initargs=(conf().statement_deadline,)
         )
         self._full = False
+        self._alone_until = 0.0
+        self._beside = beside
+        self._strayed = strayed
         self._registry = known
         self._kinds = known.kinds(is_async=False)
         self._groups = [
@@ -90,8 +100,8 @@ class Intake:
         """
         self._measure()
         slots = self.slots if at_most is None else min(self.slots, at_most)
-        starving = self._full and not self._hands.waiting
-        if starving and slots > 1 and at_most is None and self._lanes_beside:
+        starving = self._full and not self._hands.waiting and monotonic() >= self._alone_until
+        if starving and slots > 1 and at_most is None and self._second_lanes:
             claimed = self._claim_twice(slots)
         else:
             claimed = self._claim(self._lanes, slots, at_most)
@@ -100,28 +110,34 @@ class Intake:
 
     def dismiss(self) -> None:
         """Claim no more."""
-        self._beside.submit(connections.close_all)
-        self._beside.shutdown()
+        self._second.submit(connections.close_all)
+        self._second.shutdown()
 
     def _claim_twice(self, slots: int) -> list[Claimed]:
         half = slots // 2
-        beside = self._beside.submit(self._claim_beside, half)
+        second = self._second.submit(self._claim_second, half)
         try:
-            return self._claim(self._lanes, slots - half, None) + beside.result()
+            claimed = self._claim(self._lanes, slots - half, None)
         finally:
             # A recall, of what a broken claim gave us, must not meet one that is under way.
-            wait([beside])
-
-    def _claim_beside(self, slots: int) -> list[Claimed]:
+            wait([second])
         try:
-            return self._claim(self._lanes_beside, slots, None)
+            return claimed + second.result()
+        except Error:
+            self._alone_until = monotonic() + ALONE_FOR
+            self._strayed()
+            return claimed
+
+    def _claim_second(self, slots: int) -> list[Claimed]:
+        try:
+            return self._claim(self._second_lanes, slots, None)
         except Error:
             discard(self._using)
             raise
 
     def _claim(self, lanes: list[Lane], slots: int, at_most: int | None) -> list[Claimed]:
         busy: dict[str, int] = {}
-        for batch in list(self._hands.batches):
+        for batch in [*self._hands.batches, *self._beside()]:
             busy[batch.queue] = busy.get(batch.queue, 0) + 1
         rooms = [
             min(slots, lane.cap - busy.get(lane.queue, 0)) if lane.cap else slots for lane in lanes

@@ -1,7 +1,7 @@
 """The loop of a worker child: hear, claim, hand out, pay what is owed. It runs no handler itself."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 from uuid import UUID
 
@@ -84,7 +84,14 @@ class Loop:
         self.flight = Flight(board, using=using, settled=self._settled)
         self.hands = Hands(self.threads, using=using, flight=self.flight, freed=self._freed)
         self.intake = Intake(
-            worker, self.lanes, registry, self.hands, threads=self.threads, using=using
+            worker,
+            self.lanes,
+            registry,
+            self.hands,
+            beside=lambda: self.evloop.batches,
+            strayed=self._strayed,
+            threads=self.threads,
+            using=using,
         )
         self.evloop = Evloop(
             using=using, in_flight=self.flight.jobs, began=self.flight.show, ended=self._landed
@@ -198,18 +205,23 @@ class Loop:
             return False
         if not self._ready():
             return False
-        claimed = self._claim() if sync_due else []
+        found = False
         if sync_due:
-            self.pace.now() if claimed else self.pace.found_nothing()
+            found = self._hand_out(self._claim())
+            self.pace.now() if found else self.pace.found_nothing()
         if self.async_intake.left == 0:
-            claimed += self.async_intake.claim(at_most=self._at_most(len(claimed)))
+            found |= self._hand_out(self.async_intake.claim(at_most=self._at_most))
+        return found and self.intake.slots > 0
+
+    def _hand_out(self, claimed: Sequence[Claimed]) -> bool:
+        """Give what was claimed to those who run it. Whether there was anything."""
         batches, unknown = self.intake.bundle(claimed)
         for each in unknown:
             self.flight.owe(Owed(each, verdicts.hand_back(), self.using))
         self.taken += sum(len(batch.running) for batch in batches)
         self.hands.take([batch for batch in batches if not batch.handler.is_async])
         self.evloop.take([batch for batch in batches if batch.handler.is_async])
-        return bool(claimed) and self.intake.slots > 0
+        return bool(claimed)
 
     def _ready(self) -> bool:
         """Registered, on a schema this code knows."""
@@ -230,6 +242,9 @@ class Loop:
             self.flight.owe(owed)
         self.strays = False
 
+    def _strayed(self) -> None:
+        self.strays = True
+
     def _known(self) -> set[UUID]:
         return {*[job_id for job_id, _ in list(self.flight.jobs)], *self.flight.payer.unpaid}
 
@@ -241,10 +256,11 @@ class Loop:
                 self.worker, [lane.queue for lane in self.lanes], self.kinds, using=self.using
             )
             return [found] if found else []
-        return self.intake.claim(at_most=self._at_most())
+        return self.intake.claim(at_most=self._at_most)
 
-    def _at_most(self, just_claimed: int = 0) -> int | None:
-        return self.max_jobs - self.taken - just_claimed if self.max_jobs else None
+    @property
+    def _at_most(self) -> int | None:
+        return self.max_jobs - self.taken if self.max_jobs else None
 
     def _hand_back_unbegun(self) -> None:
         """What was claimed ahead and not begun goes back, unspent: at the end at once, else after a moment."""

@@ -27,7 +27,9 @@ def intake(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> Intake:
     monkeypatch.setattr(scripted, "group", 5)
     nobody: Any = None
     hands = Hands(0, using="default", flight=nobody, freed=nobody)
-    return Intake(uuid4(), [lane], registry, hands, threads=1, using="default")
+    return Intake(
+        uuid4(), [lane], registry, hands, beside=list, strayed=nobody, threads=1, using="default"
+    )
 
 
 def test_older_jobs_of_other_kinds_are_not_hidden_by_those_that_came_along(

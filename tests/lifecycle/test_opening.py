@@ -1,6 +1,8 @@
 """The first statement of an attempt's transaction brings BEGIN along, and nobody can tell but by the clock."""
 
+import gc
 import re
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -9,8 +11,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group
 from django.db import DatabaseError, connection, transaction
+from psycopg import ClientCursor
 
 from hubqueue.api import JobContext
+from hubqueue.lifecycle.connections import begin
+from hubqueue.lifecycle.opening import Opening
 from hubqueue.lifecycle.run import run
 from hubqueue.lifecycle.settle import Settled
 from hubqueue.models import Job
@@ -181,3 +186,51 @@ def test_a_project_that_binds_on_the_server_begins_as_ever(
         assert any(re.search(r'"BEGIN[^;]*"$', each.strip()) for each in messages)
     finally:
         connection.close()
+
+
+def test_a_cancel_that_comes_before_the_transaction_has_begun_is_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slow_to_read = f"SELECT 1 WHERE 1 IN ({','.join(['1'] * 1_000_000)})"
+
+    def canceled(job: JobContext) -> None:
+        with pytest.raises(DatabaseError) as raised:
+            sql(slow_to_read)
+        assert raised.value.__cause__.sqlstate == "57014"
+        assert connection.connection.info.transaction_status.name == "INERROR"
+
+    sql("SET statement_timeout = '50ms'")
+    try:
+        assert run_script(canceled).state == State.READY
+    finally:
+        sql("RESET statement_timeout")
+
+
+def test_a_cursor_factory_that_is_no_class_is_left_alone() -> None:
+    begin("default")
+    plain = connection.connection.cursor_factory
+
+    def made(*given: Any, **named: Any) -> Any:
+        return plain(*given, **named)
+
+    connection.connection.cursor_factory = made
+    try:
+        assert run_script(lambda job: sql("SELECT 1") and None).state == State.SUCCEEDED
+        assert connection.connection.cursor_factory is made
+    finally:
+        connection.close()
+
+
+def test_a_class_of_cursors_made_for_one_connection_goes_with_it() -> None:
+    begin("default")
+    held = connection.connection
+    gone = []
+    for number in range(3):
+        held.cursor_factory = type(f"Traced{number}", (ClientCursor,), {})
+        gone.append(weakref.ref(held.cursor_factory))
+        begin("default")
+        assert issubclass(held.cursor_factory, Opening)
+    connection.close()
+    del held
+    gc.collect()
+    assert [each() for each in gone[:-1]] == [None, None]

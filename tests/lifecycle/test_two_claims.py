@@ -1,19 +1,21 @@
 """While there is more than a claim finds room for, two are under way at once, and nobody gets more for it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from threading import current_thread
+from time import monotonic
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.db import OperationalError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from hubqueue.lifecycle.claim import Lane
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.models import Job
 from hubqueue.registry import registry
-from hubqueue.runner.hands import Hands
-from hubqueue.runner.intake import Intake
+from hubqueue.runner.hands import Batch, Hands
+from hubqueue.runner.intake import ALONE_FOR, Intake
 from hubqueue.runner.recall import recall
 from hubqueue.signals import jobs_claimed
 from hubqueue.states import State
@@ -30,11 +32,20 @@ def made() -> Iterator[Made]:
     """The intake of a child with four threads, which never begin."""
     all_made = []
 
-    def make(*lanes: Lane) -> Intake:
+    def make(
+        *lanes: Lane, beside: Sequence[Batch] = (), strayed: Callable[[], None] = list
+    ) -> Intake:
         nobody: Any = None
         hands = Hands(0, using="default", flight=nobody, freed=nobody)
         intake = Intake(
-            WORKER, list(lanes) or [Lane("default", 0)], registry, hands, threads=4, using="default"
+            WORKER,
+            list(lanes) or [Lane("default", 0)],
+            registry,
+            hands,
+            beside=lambda: beside,
+            strayed=strayed,
+            threads=4,
+            using="default",
         )
         all_made.append(intake)
         return intake
@@ -90,6 +101,12 @@ def test_a_capped_queue_gives_no_more_to_two(made: Made, claimers: set[str]) -> 
     assert max(got) == 1
 
 
+def running_of(made: Made, queue: str) -> list[Batch]:
+    make_job(queue=queue)
+    batches, _ = made(Lane(queue, 0)).bundle(made(Lane(queue, 0)).claim(at_most=1))
+    return batches
+
+
 def test_a_bound_on_jobs_is_kept(made: Made, claimers: set[str]) -> None:
     for _ in range(9):
         make_job()
@@ -99,10 +116,21 @@ def test_a_bound_on_jobs_is_kept(made: Made, claimers: set[str]) -> None:
     assert len(claimers) == 1
 
 
-def test_what_a_broken_pair_of_claims_got_is_recalled(made: Made) -> None:
-    for _ in range(20):
+def test_a_capped_queue_counts_what_runs_on_the_event_loop(made: Made) -> None:
+    running = running_of(made, "mail")
+    make_job(queue="mail")
+    make_job()
+    intake = made(Lane("mail", 1), Lane("default", 0), beside=running)
+    assert [each.queue for each in intake.claim(at_most=None)] == ["default"]
+
+
+def test_what_a_second_claim_got_and_could_not_tell_is_recalled(
+    made: Made, claimers: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(30):
         make_job()
-    intake = made()
+    strayed: list[bool] = []
+    intake = made(strayed=lambda: strayed.append(True))
     known = {*ids(intake.claim(at_most=None)), *ids(intake.claim(at_most=None))}
     with connection.cursor() as cursor:
         cursor.execute(
@@ -110,11 +138,33 @@ def test_what_a_broken_pair_of_claims_got_is_recalled(made: Made) -> None:
             " WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%hubqueue_claim%'"
         )
         assert cursor.fetchall() == [(True,)]
-    with pytest.raises(OperationalError):
-        intake.claim(at_most=None)
-    assert Job.objects.filter(state=State.RUNNING).count() == 10
+    known |= set(ids(intake.claim(at_most=None)))
+    assert (len(known), strayed) == (10, [True])
     assert recall(WORKER, lambda: known, using="default") == []
     assert set(Job.objects.filter(state=State.RUNNING).values_list("pk", flat=True)) == known
-    again = ids(intake.claim(at_most=None))
-    assert len(again) == 4
-    assert not known & set(again)
+    claimers.clear()
+    known |= set(ids(intake.claim(at_most=None)))
+    assert (len(known), len(claimers)) == (14, 1)
+    monkeypatch.setattr("hubqueue.runner.intake.monotonic", lambda: monotonic() + ALONE_FOR)
+    known |= set(ids(intake.claim(at_most=None)))
+    assert (len(known), len(claimers), strayed) == (18, 2, [True])
+
+
+def test_a_second_connection_that_is_not_to_be_had_stops_nobody(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = BaseDatabaseWrapper.connect
+
+    def refuse(wrapper: BaseDatabaseWrapper) -> None:
+        if current_thread().name.startswith("claimer"):
+            raise OperationalError("too many connections")
+        connect(wrapper)
+
+    monkeypatch.setattr(BaseDatabaseWrapper, "connect", refuse)
+    jobs = {make_job().pk for _ in range(30)}
+    intake = made()
+    got: set[UUID] = set()
+    while claimed := ids(intake.claim(at_most=None)):
+        got |= set(claimed)
+    assert got == jobs
+    assert Job.objects.filter(state=State.RUNNING, attempts=1).count() == 30

@@ -72,6 +72,31 @@ def test_a_queues_cap_holds_for_jobs_on_the_loop(hub: Hub) -> None:
     hub.all_reach("SUCCEEDED")
 
 
+def test_a_queues_cap_counts_the_loop_and_the_threads_together(hub: Hub) -> None:
+    afloat = [f"afloat-{number}" for number in range(2)]
+    beside = [f"beside-{number}" for number in range(2)]
+    hub.put("afloat.gated", [{"name": name} for name in afloat], queue="backups")
+    hub.put("proof.beside", [{"name": name} for name in beside], queue="backups")
+    hub.ready("--queues", "default,backups=1")
+    left = [*afloat, *beside]
+    while left:
+        (running,) = until(lambda: begun(hub, left, at_least=1), timeout=PATIENT) or []
+        probes = [
+            *hub.put("afloat.short", [{"name": f"probe-{running}"}]),
+            *hub.put("proof.effect", [{"name": f"threads-{running}"}]),
+        ]
+        hub.let_go(f"probe-{running}-1")
+        for probe in probes:
+            hub.reaches(probe, "SUCCEEDED")
+        assert begun(hub, left) == [running]
+        held = "SELECT id FROM hubqueue_job WHERE queue = 'backups' AND state = 'RUNNING'"
+        assert len(hub.rows(held)) == 1
+        hub.let_go(f"{running}-1")
+        hub.let_go(fence_of(hub, running))
+        left.remove(running)
+    hub.all_reach("SUCCEEDED")
+
+
 OUTCOMES = {
     "": ("SUCCEEDED", 1, []),
     "write retry": ("READY", 1, [(1, True, "retry")]),
