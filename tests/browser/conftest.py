@@ -60,9 +60,21 @@ def page(browser: Any, live_server: Any) -> Iterator[Any]:
     opened.on("console", lambda said: complaints.append(said.text) if _is_complaint(said) else None)
     opened.on("pageerror", lambda raised: complaints.append(str(raised)))
     opened.set_default_timeout(15_000)
+    opened.click = _until_loaded(opened)
     yield opened
     context.close()
     assert complaints == []
+
+
+def _until_loaded(page: Any) -> Callable[..., None]:
+    """A click that waits for the page it leads to: its own wait ends while that is still being read."""
+    plain = page.click
+
+    def click(*given: Any, **named: Any) -> None:
+        plain(*given, **named)
+        page.wait_for_load_state()
+
+    return click
 
 
 def _is_complaint(said: Any) -> bool:

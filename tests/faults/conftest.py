@@ -49,7 +49,7 @@ def fresh_hub(postgres: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Ca
     return make
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # a load must not go on beside other tests
 def standing_sites() -> Iterator[list[Site]]:
     sites: list[Site] = []
     yield sites
