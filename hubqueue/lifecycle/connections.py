@@ -23,7 +23,8 @@ _began_with = threading.local()
 
 
 def begin(using: str) -> None:
-    """Remember the physical connection that an attempt, or paying what it owes, begins with.
+    """Remember the physical connection that an attempt, or paying what it owes, begins with, and let its first
+    statement bring BEGIN along.
 
     When ``atomic()`` ends over a lost connection, Django opens a new one: the present one tells nothing then.
     """

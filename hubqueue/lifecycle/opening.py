@@ -60,6 +60,8 @@ def open_together(held: Any) -> None:
     plain = held.cursor_factory
     known = isinstance(plain, type) and issubclass(plain, ClientCursor)
     if known and not issubclass(plain, Opening):
-        held.cursor_factory = derived(
-            plain, "opening", lambda: type(plain.__name__, (Opening, plain), {})
-        )
+        held.cursor_factory = derived(plain, "opening", _opening)
+
+
+def _opening(plain: type[Any]) -> type[Any]:
+    return type(plain.__name__, (Opening, plain), {})

@@ -49,7 +49,8 @@ def pipelined(connection: BaseDatabaseWrapper) -> Iterator[None]:
     held._pipeline = _Patient(held)
     pipeline = held.pipeline()
     pipeline.__enter__()
-    plain, held.cursor_factory = held.cursor_factory, _reading(held.cursor_factory)
+    plain = held.cursor_factory
+    held.cursor_factory = derived(plain, "reading", _reading)
     # A pipeline has no server-side cursors: iterator() reads its result at once.
     connection.chunked_cursor = connection.cursor  # type: ignore[method-assign]
     try:
@@ -69,10 +70,6 @@ def pipelined(connection: BaseDatabaseWrapper) -> Iterator[None]:
 
 def _reading(plain: type[psycopg.Cursor[Any]]) -> type[psycopg.Cursor[Any]]:
     """The same cursors, which wait for the answer before they tell anything of it."""
-    return derived(plain, "reading", lambda: _made_reading(plain))
-
-
-def _made_reading(plain: type[psycopg.Cursor[Any]]) -> type[psycopg.Cursor[Any]]:
 
     def told(name: str) -> property:
         standing = getattr(plain, name)
