@@ -4,10 +4,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
+from select import POLLIN, poll
 from typing import Any
 
 from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg import OperationalError
 from psycopg.pq import TransactionStatus
 
 from hubqueue.lifecycle.database import alias
@@ -17,21 +19,26 @@ UNBROKEN = (TransactionStatus.IDLE, TransactionStatus.INTRANS)
 # Too many clients, a server that only reads (a demoted primary), a session ended for idling in a transaction.
 NOT_THE_WORK = frozenset({"53300", "25006", "25P03"})
 NOT_TAKEN = frozenset({"53300", "25006"})
-
+# A pool may hand out one ended session after the other.
+ENDED_AT_MOST = 20
 
 _began_with = threading.local()
 
 
 def begin(using: str) -> None:
     """Remember the physical connection that an attempt, or paying what it owes, begins with, and let its first
-    statement bring BEGIN along.
+    statement bring BEGIN along. One that the server ended while it idled gives way to a fresh one.
 
     When ``atomic()`` ends over a lost connection, Django opens a new one: the present one tells nothing then.
     """
     connection = connections[using]
-    if connection.connection is None:
-        with suppress(Error):
-            connection.ensure_connection()
+    for _ in range(ENDED_AT_MOST):
+        if connection.connection is None:
+            with suppress(Error):
+                connection.ensure_connection()
+        if not _ended_while_idle(connection):
+            break
+        discard(using)
     if connection.connection is not None:
         open_together(connection.connection)
     setattr(_began_with, using, connection.connection)
@@ -86,6 +93,23 @@ def left_open(connection: BaseDatabaseWrapper) -> bool:
         or not connection.autocommit
         or held.pgconn.transaction_status != TransactionStatus.IDLE
     )
+
+
+def _ended_while_idle(connection: BaseDatabaseWrapper) -> bool:
+    """Whether the server's last words lie unread. Asks nobody but the socket, and says nothing of a silent network."""
+    held = connection.connection
+    if held is None or left_open(connection):
+        return False
+    if held.closed:
+        return True
+    unread = poll()
+    unread.register(held.fileno(), POLLIN)
+    try:
+        while unread.poll(0):
+            held.pgconn.consume_input()  # notices and notifications are kept for whoever waits for them
+    except OperationalError:
+        return True
+    return False
 
 
 def _is_gone(held: Any) -> bool:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from signal import SIGTERM
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -161,6 +162,27 @@ def test_an_outage_with_nothing_to_do_leaves_workers_that_work(
     work_goes_on(hub, "after")
     crew.nothing_was_taken()
     crew.finish()
+
+
+def test_sessions_that_were_cut_while_threads_idled_cost_no_job_a_failure(
+    postgres: Cluster, private_hub: Any
+) -> None:
+    """Each thread has one, and most of them lie idle for long."""
+    hub = private_hub(postgres.url())
+    hub.ready("--threads", "4", seconds=SECONDS)
+
+    def occupy(names: list[str]) -> list[UUID]:
+        jobs = hub.put("proof.gated", [{"name": name} for name in names])
+        for name in names:
+            hub.let_go(hub.said(f"{name}-1")[2])
+        for job in jobs:
+            hub.reaches(job, "SUCCEEDED")
+        return list(jobs)
+
+    occupy(["a", "b", "c", "d"])
+    postgres.terminate_backends()
+    for job in occupy(["e", "f", "g", "h"]):
+        assert hub.failures(job) == []
 
 
 def test_a_job_that_ends_while_the_server_is_away_keeps_its_result(
