@@ -13,6 +13,9 @@ class Durations(Histogram):
     def observe_all(self, seconds: Sequence[float]) -> None:
         """The same as ``observe`` for each."""
         self._sum.inc(sum(seconds))
+        if len(seconds) == 1:
+            self._buckets[bisect_left(self._upper_bounds, seconds[0])].inc(1)
+            return
         places = Counter(bisect_left(self._upper_bounds, each) for each in seconds)
         for place, count in places.items():
             self._buckets[place].inc(count)

@@ -5,6 +5,7 @@ Import this before the first job is counted; with ``PROMETHEUS_MULTIPROC_DIR`` s
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -117,6 +118,17 @@ def _grouped(
     return groups.items()
 
 
+# To find what counts under its labels costs more than to count, and is done for each job.
+@lru_cache(maxsize=1000)
+def _counted_claimed(kind: str, queue: str) -> tuple[Counter, Durations]:
+    return CLAIMED.labels(kind, queue), PICKUP.labels(kind, queue)
+
+
+@lru_cache(maxsize=1000)
+def _counted_settled(kind: str, queue: str, state: str, outcome: str) -> tuple[Counter, Durations]:
+    return SETTLED.labels(kind, queue, str(state), str(outcome)), DURATION.labels(kind, queue)
+
+
 def known_queues() -> tuple[str, ...]:
     """The queues of the settings, for gauges that publish a zero."""
     return conf().queues
@@ -130,22 +142,23 @@ def count_enqueued(*, kind: str, queue: str, outcome: str, count: int = 1, **_: 
 @receiver(signals.jobs_claimed, dispatch_uid="hubqueue.metrics.claimed")
 def count_claimed(*, pickups: Sequence[signals.Pickup], **_: Any) -> None:
     for (kind, queue), picked in _grouped(pickups, itemgetter(0, 1)):
-        labels = kind_label(kind), queue_label(queue)
-        CLAIMED.labels(*labels).inc(len(picked))
-        PICKUP.labels(*labels).observe_all([each.waited for each in picked])
+        claimed, waited = _counted_claimed(kind_label(kind), queue_label(queue))
+        claimed.inc(len(picked))
+        waited.observe_all([each.waited for each in picked])
 
 
 @receiver(signals.jobs_settled, dispatch_uid="hubqueue.metrics.settled")
 def count_settled(*, endings: Sequence[signals.Ending], **_: Any) -> None:
     alike = _grouped(endings, itemgetter(1, 2, 3, 4, 5))
     for (kind, queue, state, outcome, code), ended in alike:
-        labels = kind_label(kind), queue_label(queue)
-        SETTLED.labels(*labels, str(state), str(outcome)).inc(len(ended))
-        DURATION.labels(*labels).observe_all([each.seconds for each in ended])
+        name = kind_label(kind)
+        settled, took = _counted_settled(name, queue_label(queue), state, outcome)
+        settled.inc(len(ended))
+        took.observe_all([each.seconds for each in ended])
         if code:
-            FAILED.labels(labels[0], _code(code)).inc(len(ended))
+            FAILED.labels(name, _code(code)).inc(len(ended))
         if state == State.DEAD:
-            DEAD.labels(labels[0], _code(code or OTHER)).inc(len(ended))
+            DEAD.labels(name, _code(code or OTHER)).inc(len(ended))
 
 
 @receiver(signals.job_rescued, dispatch_uid="hubqueue.metrics.rescued")

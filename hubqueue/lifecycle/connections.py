@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from select import POLLIN, poll
+from time import monotonic
 from typing import Any
 
 from django.db import Error, connections
@@ -19,10 +20,14 @@ UNBROKEN = (TransactionStatus.IDLE, TransactionStatus.INTRANS)
 # Too many clients, a server that only reads (a demoted primary), a session ended for idling in a transaction.
 NOT_THE_WORK = frozenset({"53300", "25006", "25P03"})
 NOT_TAKEN = frozenset({"53300", "25006"})
+# A session that nobody used for so many seconds is looked at before it is: the look gives the interpreter's lock away,
+# which is too much for each of a thousand jobs a second.
+IDLE_FOR = 1.0
 # A pool may hand out one ended session after the other.
 ENDED_AT_MOST = 20
 
-_began_with = threading.local()
+_began = threading.local()
+_NEVER = (None, 0.0)
 
 
 def begin(using: str) -> None:
@@ -32,16 +37,27 @@ def begin(using: str) -> None:
     When ``atomic()`` ends over a lost connection, Django opens a new one: the present one tells nothing then.
     """
     connection = connections[using]
-    for _ in range(ENDED_AT_MOST):
-        if connection.connection is None:
-            with suppress(Error):
-                connection.ensure_connection()
-        if not _ended_while_idle(connection):
-            break
-        discard(using)
+    now = monotonic()
+    _connect(connection)
+    if now - getattr(_began, using, _NEVER)[1] > IDLE_FOR:
+        _replace_ended(connection)
     if connection.connection is not None:
         open_together(connection.connection)
-    setattr(_began_with, using, connection.connection)
+    setattr(_began, using, (connection.connection, now))
+
+
+def _connect(connection: BaseDatabaseWrapper) -> None:
+    if connection.connection is None:
+        with suppress(Error):
+            connection.ensure_connection()
+
+
+def _replace_ended(connection: BaseDatabaseWrapper) -> None:
+    for _ in range(ENDED_AT_MOST):
+        if not _ended_while_idle(connection):
+            return
+        discard(connection.alias)
+        _connect(connection)
 
 
 def is_connection_loss(raised: BaseException, using: str) -> bool:
@@ -50,7 +66,7 @@ def is_connection_loss(raised: BaseException, using: str) -> bool:
         return False
     if _sqlstate(raised) in NOT_THE_WORK:
         return True
-    began_with = getattr(_began_with, using, None)
+    began_with, _ = getattr(_began, using, _NEVER)
     return _is_gone(connections[using].connection) or bool(began_with and began_with.broken)
 
 
@@ -58,16 +74,15 @@ def broke(raised: BaseException, using: str) -> bool:
     """Whether a connection that stood was lost: not one that the server did not take, nor a server that only reads."""
     return (
         is_connection_loss(raised, using)
-        and getattr(_began_with, using, None) is not None
+        and getattr(_began, using, _NEVER)[0] is not None
         and _sqlstate(raised) not in NOT_TAKEN
         and not any(getattr(each, "pgconn", None) for each in _chain(raised))
     )
 
 
-def may_commit(using: str) -> bool:
+def may_commit(connection: BaseDatabaseWrapper) -> bool:
     """Whether a COMMIT sent now does just what the end of the ``atomic()`` block we are in would do: the block is the
     outermost, nothing is broken, and no other was left open in it."""
-    connection = connections[using]
     return (
         connection.connection is not None
         and connection.in_atomic_block

@@ -45,9 +45,9 @@ def run_together(attempts: Sequence[Attempt], call: Call) -> list[Settled | Owed
 
     try:
         with transaction.atomic(using=using):
-            transaction.on_commit(note, using=using)
+            connection.on_commit(note)
             found = call(lambda: _verdicts(attempts, connection))
-            committing = all(map(is_last_word, found)) and may_commit(using)
+            committing = all(map(is_last_word, found)) and may_commit(connection)
             if not committing:
                 with connection.cursor() as cursor:
                     cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -60,7 +60,7 @@ def run_together(attempts: Sequence[Attempt], call: Call) -> list[Settled | Owed
                 abandon=abandon_of(attempts[0].work, using=using),
                 commit=committing,
             )
-            shield_hooks(using, since=before)
+            shield_hooks(connection, since=before + 1)
             committing = True
     except Interrupted as raised:
         discard(using)

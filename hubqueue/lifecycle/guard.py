@@ -11,7 +11,7 @@ from django.db import DatabaseError, OperationalError
 
 from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.lifecycle.database import connection
-from hubqueue.lifecycle.opening import Opening
+from hubqueue.lifecycle.opening import ask
 from hubqueue.models import Job
 from hubqueue.signals import lease_lost
 
@@ -29,7 +29,7 @@ WRITES = {
         " FROM hubqueue_settle(%s::jsonb, %s::text, false) AS s"
     ),
 }
-SETTLE_AND_COMMIT = "SELECT hubqueue_settle_last(%s::jsonb, %s::text); COMMIT"
+SETTLE_AND_COMMIT = b"SELECT hubqueue_settle_last(%b::jsonb, %b::text); COMMIT"
 
 
 Key = tuple[UUID, int]
@@ -160,14 +160,13 @@ def settled_and_committed(
     refuses, and so commits nothing, when an attempt no longer holds its job: ``LeaseLost``.
     """
     ours = connection(using)
+    given = msgspec.json.encode(attempts)
     try:
-        with ours.wrap_database_errors, Opening(ours.connection) as cursor:
-            cursor.execute(SETTLE_AND_COMMIT, [msgspec.json.encode(attempts).decode(), patience])
-            row = cursor.fetchone()
+        with ours.wrap_database_errors:
+            told, _ = ask(ours.connection, SETTLE_AND_COMMIT, given, patience.encode())
     except DatabaseError as raised:
         if getattr(raised.__cause__, "sqlstate", None) == NOT_HELD:
             raise LeaseLost("an attempt no longer holds its job") from raised
         raise
-    assert row is not None
-    moment, others = msgspec.json.decode(row[0])
+    moment, others = msgspec.json.decode(told.get_value(0, 0) or b"")
     return moment, others

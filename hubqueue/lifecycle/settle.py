@@ -249,7 +249,7 @@ def _all_settled(
 ) -> list[Settled]:
     """What the server left out is SUCCEEDED, as it was claimed."""
     at = datetime.fromisoformat(moment)
-    told = {each.id: each for each in msgspec.convert(others, list[Settled])}
+    told = {each.id: each for each in msgspec.convert(others, list[Settled])} if others else {}
     return [
         told.get(claimed.id)
         or Settled(claimed.id, State.SUCCEEDED, claimed.attempts, claimed.run_at, False, at)

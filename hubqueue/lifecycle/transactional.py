@@ -6,6 +6,7 @@ from datetime import timedelta
 from time import monotonic
 
 from django.db import DatabaseError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from hubqueue.conf import conf
 from hubqueue.errors import TransactionLeftOpen
@@ -34,8 +35,9 @@ def perform(
     """Run and settle in one transaction. Whatever is raised rolled everything back, except ``InDoubt``."""
     started = monotonic()
     committing = committed = False
-    nested = connections[job.using].in_atomic_block
-    hooks_before = len(connections[job.using].run_on_commit)
+    connection = connections[job.using]
+    nested = connection.in_atomic_block
+    hooks_before = len(connection.run_on_commit)
 
     def note() -> None:
         nonlocal committed
@@ -43,13 +45,13 @@ def perform(
 
     try:
         with transaction.atomic(using=job.using):
-            transaction.on_commit(note, using=job.using)
+            connection.on_commit(note)
             answer = invoke()
             if isinstance(answer, Done) and answer.record is not None:
                 answer.record()
             verdict = judge(answer)
             left = max(timedelta(0), limit - timedelta(seconds=monotonic() - started))
-            committing = is_last_word(verdict) and may_commit(job.using)
+            committing = is_last_word(verdict) and may_commit(connection)
             with room():
                 (settled,) = settle_within(
                     [(job.claimed, verdict)],
@@ -58,7 +60,7 @@ def perform(
                     patience=left + conf().settle_grace,
                     commit=committing,
                 )
-            shield_hooks(job.using, since=hooks_before)
+            shield_hooks(connection, since=hooks_before + 1)
             committing = True
     except DatabaseError as raised:
         if committing and not committed and is_connection_loss(raised, job.using):
@@ -72,13 +74,12 @@ def perform(
     return settled
 
 
-def shield_hooks(using: str, *, since: int = 0) -> None:
+def shield_hooks(connection: BaseDatabaseWrapper, *, since: int = 0) -> None:
     """Make every ``on_commit`` hook run by itself: one that fails is logged and loses no other.
 
     The work is committed by then, so a hook's failure must not be taken for the attempt's. The first
-    ``since`` hooks belong to a transaction around the attempt (a test's) and are left alone.
+    ``since`` hooks are our own, or belong to a transaction around the attempt (a test's), and are left alone.
     """
-    connection = connections[using]
     connection.run_on_commit[since:] = [
         (entry[0], _shielded(entry[1]), *entry[2:]) for entry in connection.run_on_commit[since:]
     ]

@@ -9,6 +9,7 @@ from django.contrib.auth.models import Group
 from django.db import Error, connection, transaction
 
 from hubqueue.api import JobContext
+from hubqueue.lifecycle import connections
 from hubqueue.lifecycle.connections import begin
 from hubqueue.lifecycle.grouped import run_together
 from hubqueue.lifecycle.owed import Owed, pay
@@ -23,6 +24,12 @@ from tests.support.rows import attempt_of, claim_all, claim_one
 from tests.support.wait import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every session was idle for long."""
+    monkeypatch.setattr(connections, "IDLE_FOR", 0.0)
 
 
 def write(job: JobContext) -> None:

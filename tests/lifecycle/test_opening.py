@@ -66,6 +66,7 @@ def test_a_job_with_one_statement_is_two_messages(tmp_path: Path) -> None:
     assert len(messages) == 2
     assert "BEGIN;" in messages[0]
     assert "INSERT INTO auth_group" in messages[0]
+    assert "hubqueue_settle" in messages[1]
     assert "COMMIT" in messages[1]
     assert Group.objects.count() == 1
 

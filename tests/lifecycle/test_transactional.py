@@ -5,7 +5,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-import psycopg
 import pytest
 from django.contrib.auth.models import Group, Permission
 from django.db import DatabaseError, connection, transaction
@@ -242,22 +241,6 @@ def _writing(answer: Result) -> Callable[[JobContext], Result]:
         return answer
 
     return work
-
-
-def test_a_plain_success_and_its_commit_are_one_message_to_the_server(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sent: list[str] = []
-    real = psycopg.ClientCursor.execute
-
-    def execute(self: Any, query: Any, *args: Any, **named: Any) -> Any:
-        sent.append(str(query))
-        return real(self, query, *args, **named)
-
-    monkeypatch.setattr(psycopg.ClientCursor, "execute", execute)
-    assert run_script(write).state == State.SUCCEEDED
-    (together,) = [each for each in sent if "hubqueue_settle" in each]
-    assert together.endswith("; COMMIT")
 
 
 def test_what_lost_its_job_is_refused_by_the_server_before_the_commit_beside_it() -> None:

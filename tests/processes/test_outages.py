@@ -9,6 +9,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from hubqueue.lifecycle.connections import IDLE_FOR
 from tests.support.hub import PATIENT, Hub
 from tests.support.postgres import Cluster
 from tests.support.wait import until
@@ -180,6 +181,7 @@ def test_sessions_that_were_cut_while_threads_idled_cost_no_job_a_failure(
         return list(jobs)
 
     occupy(["a", "b", "c", "d"])
+    time.sleep(1.5 * IDLE_FOR)  # how long they idle is what is tried
     postgres.terminate_backends()
     for job in occupy(["e", "f", "g", "h"]):
         assert hub.failures(job) == []
