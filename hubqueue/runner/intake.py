@@ -100,6 +100,8 @@ class Intake:
         """
         self._measure()
         slots = self.slots if at_most is None else min(self.slots, at_most)
+        if slots < 1:
+            return []
         starving = self._full and not self._hands.waiting and monotonic() >= self._alone_until
         if starving and slots > 1 and at_most is None and self._second_lanes:
             claimed = self._claim_twice(slots)

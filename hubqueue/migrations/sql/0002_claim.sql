@@ -28,7 +28,6 @@ DECLARE
     open_kinds text[];
     lane record;
     room int;
-    known int[];
     level int;
     floor_at timestamptz;
     floor_id uuid;
@@ -57,7 +56,7 @@ BEGIN
     IF open_kinds IS NULL THEN RETURN; END IF;
 
     FOR lane IN
-        SELECT given.* FROM ROWS FROM (
+        SELECT given.*, ARRAY(SELECT jsonb_object_keys(given.floors)::int) AS known FROM ROWS FROM (
             jsonb_to_recordset(lanes) AS (queue text, room int, turns jsonb, floors jsonb)
         ) WITH ORDINALITY AS given (queue, room, turns, floors, place) ORDER BY given.place
     LOOP
@@ -66,10 +65,17 @@ BEGIN
         picked := '{}';
         seen := '{}';
         turns := lane.turns;
-        known := ARRAY(SELECT jsonb_object_keys(lane.floors)::int);
         level := -32769;
         LOOP
-            level := hubqueue_next_level(lane.queue, level, known);
+            -- The next priority in use: one that is known, or a new one in the gap before it. Going from one known
+            -- priority to the next keeps the scan out of the dead entries in between.
+            SELECT coalesce((
+                SELECT j.priority FROM hubqueue_job AS j
+                WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane.queue AND j.priority > level
+                    AND j.priority < coalesce(next.known, 32768)
+                ORDER BY j.priority LIMIT 1
+            ), next.known)
+            INTO level FROM (SELECT min(each) AS known FROM unnest(lane.known) AS each WHERE each > level) AS next;
             EXIT WHEN level IS NULL;
 
             -- One look at the level's oldest: where nothing is due no walk begins, and it is the next floor.
@@ -185,21 +191,6 @@ BEGIN
         END LOOP;
         EXIT WHEN taken >= total;
     END LOOP;
-END
-$$;
-
--- The next priority in use after level: one that is known, or a new one in the gap before it. Going from one known
--- priority to the next keeps the scan out of the dead entries in between.
-CREATE FUNCTION hubqueue_next_level(lane text, level int, known int[]) RETURNS int LANGUAGE plpgsql STABLE AS $$
-DECLARE
-    next_known CONSTANT int := (SELECT min(each) FROM unnest(known) AS each WHERE each > level);
-    gap int;
-BEGIN
-    SELECT j.priority INTO gap FROM hubqueue_job AS j
-    WHERE j.state = 'READY' AND NOT j.suspect AND j.queue = lane AND j.priority > level
-        AND j.priority < coalesce(next_known, 32768)
-    ORDER BY j.priority LIMIT 1;
-    RETURN coalesce(gap, next_known);
 END
 $$;
 
