@@ -20,8 +20,8 @@ UNBROKEN = (TransactionStatus.IDLE, TransactionStatus.INTRANS)
 # Too many clients, a server that only reads (a demoted primary), a session ended for idling in a transaction.
 NOT_THE_WORK = frozenset({"53300", "25006", "25P03"})
 NOT_TAKEN = frozenset({"53300", "25006"})
-# A session that nobody used for so many seconds is looked at before it is: the look gives the interpreter's lock away,
-# which is too much for each of a thousand jobs a second.
+# A session that the thread did not use for so many seconds, or that a pool gave it, is looked at before it is used. A
+# look gives the interpreter's lock away, which is too much for each of a thousand jobs a second.
 IDLE_FOR = 1.0
 # A pool may hand out one ended session after the other.
 ENDED_AT_MOST = 20
@@ -39,7 +39,8 @@ def begin(using: str) -> None:
     connection = connections[using]
     now = monotonic()
     _connect(connection)
-    if now - getattr(_began, using, _NEVER)[1] > IDLE_FOR:
+    known, began_at = getattr(_began, using, _NEVER)
+    if connection.connection is not known or now - began_at > IDLE_FOR:
         _replace_ended(connection)
     if connection.connection is not None:
         open_together(connection.connection)
@@ -54,7 +55,7 @@ def _connect(connection: BaseDatabaseWrapper) -> None:
 
 def _replace_ended(connection: BaseDatabaseWrapper) -> None:
     for _ in range(ENDED_AT_MOST):
-        if not _ended_while_idle(connection):
+        if connection.in_atomic_block or not _ended_while_idle(connection):
             return
         discard(connection.alias)
         _connect(connection)
@@ -113,10 +114,8 @@ def left_open(connection: BaseDatabaseWrapper) -> bool:
 def _ended_while_idle(connection: BaseDatabaseWrapper) -> bool:
     """Whether the server's last words lie unread. Asks nobody but the socket, and says nothing of a silent network."""
     held = connection.connection
-    if held is None or left_open(connection):
+    if held is None or held.closed or left_open(connection):
         return False
-    if held.closed:
-        return True
     unread = poll()
     unread.register(held.fileno(), POLLIN)
     try:

@@ -12,7 +12,6 @@ from django.db import transaction
 
 from hubqueue.errors import HeldNothing, StopRequested
 from hubqueue.lifecycle.async_transaction import AsyncTransaction
-from hubqueue.lifecycle.connections import begin
 from hubqueue.lifecycle.guard import Claimed, hold
 from hubqueue.states import Stop
 
@@ -95,7 +94,6 @@ class JobContext(msgspec.Struct, frozen=True):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """A transaction whose writes count only while this attempt holds its job (else ``LeaseLost``)."""
-        begin(self.using)
         with transaction.atomic(using=self.using):
             self.hold()
             yield

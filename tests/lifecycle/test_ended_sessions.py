@@ -1,6 +1,7 @@
 """A session that the server ended while nobody used it costs no job a failure: the next attempt opens another."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from select import select
 from typing import Any
 
@@ -41,11 +42,6 @@ def write_fenced(job: JobContext) -> None:
         write(job)
 
 
-def cut_then_write_fenced(job: JobContext) -> None:
-    cut()
-    write_fenced(job)
-
-
 def served_by() -> int:
     return int(connection.connection.info.backend_pid)
 
@@ -77,17 +73,6 @@ def test_a_group_that_begins_after_it_is_one_commit_all_the_same() -> None:
     assert Group.objects.count() == 3
 
 
-def test_a_detached_handler_that_worked_elsewhere_meanwhile_opens_its_transaction() -> None:
-    """What it did elsewhere, a mail sent, would be done again if its attempt failed now."""
-    with script(cut_then_write_fenced) as name:
-        scripted_detached.enqueue(script=name)
-        settled = run(attempt_of(claim_one()))
-    assert isinstance(settled, Settled)
-    assert settled.state == State.SUCCEEDED
-    assert Group.objects.count() == 1
-    assert not Failure.objects.exists()
-
-
 def test_what_is_owed_is_paid_at_once() -> None:
     scripted.enqueue()
     owed = Owed(claim_one(), succeed(), "default")
@@ -113,13 +98,36 @@ def test_a_session_that_has_something_to_tell_is_kept_and_tells_it() -> None:
     assert [each.payload for each in told] == ["x"]
 
 
-def test_a_session_inside_a_transaction_is_left_alone() -> None:
+@pytest.mark.parametrize("found", [False, True])
+def test_a_session_inside_a_transaction_is_left_alone(found: bool) -> None:
     """A job run in place belongs to the transaction around it: that one is lost, and says so."""
     with pytest.raises(Error), transaction.atomic():
         Group.objects.create(name="around")
         ended = connection.connection
         cut()
+        if found:
+            with suppress(Error), connection.cursor() as cursor:
+                cursor.execute("SELECT 1")
         begin("default")
         assert connection.connection is ended
         Group.objects.create(name="lost")
+    assert not Group.objects.exists()
+
+
+def test_what_a_handler_wrote_before_it_lost_its_session_is_not_left_out_of_a_success() -> None:
+    """Not even where it swallows the loss, and goes on in a block of its own."""
+
+    def work(job: JobContext) -> None:
+        Group.objects.create(name="first")
+        cut()
+        with suppress(Error):
+            Group.objects.exists()
+        write_fenced(job)
+
+    with script(work) as name:
+        scripted.enqueue(script=name)
+        settled = run(attempt_of(claim_one()))
+    settled = pay(settled) if isinstance(settled, Owed) else settled
+    assert isinstance(settled, Settled)
+    assert settled.state == State.READY
     assert not Group.objects.exists()
