@@ -1,5 +1,6 @@
 """How much a child claims, and in which batches it runs: as much as it can start at once, or hand back."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from time import monotonic
@@ -10,10 +11,13 @@ from django.db import Error, connections
 from hubqueue.conf import conf
 from hubqueue.lifecycle.claim import Lane, Together, claim
 from hubqueue.lifecycle.connections import discard
+from hubqueue.lifecycle.failure import broken_by
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.registry import Registry
 from hubqueue.runner.hands import Batch, Hands, Running
 from hubqueue.runner.sessions import set_deadline
+
+log = logging.getLogger(__name__)
 
 # What is claimed ahead begins within so many seconds, as fast as batches began lately, and is at most so much.
 SOON = 0.15
@@ -125,7 +129,14 @@ class Intake:
             wait([second])
         try:
             return claimed + second.result()
-        except Error:
+        except Error as raised:
+            broken = broken_by(raised)
+            log.warning(
+                "worker: a second claim failed (%s %s), claiming one at a time for %g s",
+                broken.exception,
+                broken.sqlstate,
+                ALONE_FOR,
+            )
             self._alone_until = monotonic() + ALONE_FOR
             self._strayed()
             return claimed

@@ -150,14 +150,14 @@ def test_what_a_second_claim_got_and_could_not_tell_is_recalled(
     assert (len(known), len(claimers), strayed) == (18, 2, [True])
 
 
-def test_a_second_connection_that_is_not_to_be_had_stops_nobody(
-    made: Made, monkeypatch: pytest.MonkeyPatch
+def test_a_second_connection_that_is_not_to_be_had_stops_nobody_and_is_told_of_without_its_words(
+    made: Made, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     connect = BaseDatabaseWrapper.connect
 
     def refuse(wrapper: BaseDatabaseWrapper) -> None:
         if current_thread().name.startswith("claimer"):
-            raise OperationalError("too many connections")
+            raise OperationalError("too many connections for role s3cr3t")
         connect(wrapper)
 
     monkeypatch.setattr(BaseDatabaseWrapper, "connect", refuse)
@@ -168,3 +168,5 @@ def test_a_second_connection_that_is_not_to_be_had_stops_nobody(
         got |= set(claimed)
     assert got == jobs
     assert Job.objects.filter(state=State.RUNNING, attempts=1).count() == 30
+    assert caplog.text.count("a second claim failed (django.db.utils.OperationalError") == 1
+    assert "s3cr3t" not in caplog.text
