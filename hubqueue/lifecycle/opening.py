@@ -48,12 +48,7 @@ class Opening(ClientCursor[Any]):
         self._set_results(results[1:] or results)
 
     def _opens(self) -> bool:
-        return (
-            not self.closed
-            and not self._conn.autocommit
-            and self._conn._pipeline is None
-            and self._pgconn.transaction_status == TransactionStatus.IDLE
-        )
+        return not self.closed and _opens(self._conn)
 
 
 def ask(held: Connection[Any], statement: bytes, *values: bytes) -> list[PGresult]:
@@ -64,7 +59,7 @@ def ask(held: Connection[Any], statement: bytes, *values: bytes) -> list[PGresul
     """
     literals = [bytes(Escaping(held.pgconn).escape_literal(each)) for each in values]
     text = statement % tuple(literals)
-    opens = not held.autocommit and held.pgconn.transaction_status == TransactionStatus.IDLE
+    opens = _opens(held)
     if opens:
         text = held._get_tx_start_command() + b";\n" + text
     with held.lock:
@@ -74,6 +69,15 @@ def ask(held: Connection[Any], statement: bytes, *values: bytes) -> list[PGresul
         if result.status == ExecStatus.FATAL_ERROR:
             raise error_from_result(result, encoding=held.info.encoding)
     return results[1:] if opens else results
+
+
+def _opens(held: Connection[Any]) -> bool:
+    """Whether the next statement is the first of a transaction, and psycopg would send BEGIN before it."""
+    return (
+        not held.autocommit
+        and held._pipeline is None
+        and held.pgconn.transaction_status == TransactionStatus.IDLE
+    )
 
 
 def open_together(held: Any) -> None:

@@ -181,7 +181,11 @@ def test_sessions_that_were_cut_while_threads_idled_cost_no_job_a_failure(
         return list(jobs)
 
     occupy(["a", "b", "c", "d"])
-    time.sleep(1.5 * IDLE_FOR)  # how long they idle is what is tried
+    idle = (
+        "SELECT 1 FROM hubqueue_job"
+        f" HAVING max(finished_at) < hubqueue_now() - interval '{1.5 * IDLE_FOR} s'"
+    )
+    until(lambda: hub.rows(idle), message="sessions that idled for long")
     postgres.terminate_backends()
     for job in occupy(["e", "f", "g", "h"]):
         assert hub.failures(job) == []
