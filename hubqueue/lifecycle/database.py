@@ -1,5 +1,6 @@
 """Where the queue's rows live: the alias that Django's routers give for ``Job``."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db import connections, router
@@ -21,3 +22,9 @@ def connection(using: str | None = None) -> BaseDatabaseWrapper:
 def interval(length: timedelta) -> str:
     """A duration as PostgreSQL reads it."""
     return f"{length.total_seconds()} seconds"
+
+
+def text_array(texts: Iterable[str]) -> bytes:
+    """Texts as PostgreSQL reads a ``text[]``."""
+    quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
+    return ("{" + ",".join(f'"{text}"' for text in quoted) + "}").encode()

@@ -75,7 +75,7 @@ _APART = msgspec.json.Decoder(list[msgspec.Raw])
 _ROW = msgspec.json.Decoder(Claimed)
 
 
-def read_claimed(answer: str) -> list[Claimed]:
+def read_claimed(answer: str | bytes) -> list[Claimed]:
     """The jobs of a claim's answer, in its order."""
     try:
         return _ROWS.decode(answer)

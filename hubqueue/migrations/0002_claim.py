@@ -7,6 +7,7 @@ from django.db import migrations
 CLAIM = (Path(__file__).parent / "sql" / "0002_claim.sql").read_text(encoding="utf-8")
 DROP = """
 DROP FUNCTION hubqueue_claim;
+DROP FUNCTION hubqueue_claim_lane;
 DROP FUNCTION hubqueue_turns;
 """
 

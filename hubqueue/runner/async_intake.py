@@ -66,7 +66,9 @@ class AsyncIntake:
             max(0, min(room, lane.cap - busy.get(lane.queue, 0))) if lane.cap else room
             for lane in self._lanes
         ]
-        claimed = claim(self._worker, self._lanes, rooms, room, self._kinds, using=self._using)
+        claimed = claim(
+            self._worker, self._lanes, rooms, room, self._kinds, tell=False, using=self._using
+        )
         self._claimed_at = monotonic()
         self._lanes.append(self._lanes.pop(0))
         self.pace.now() if claimed else self.pace.found_nothing()

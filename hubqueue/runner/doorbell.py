@@ -31,6 +31,7 @@ class Doorbell:
         self._prove_at = 0.0
         self._asked_at: float | None = None
         self._said = False
+        self._rung: set[str] = set()
         self.heard_at = monotonic()
 
     @property
@@ -54,22 +55,26 @@ class Doorbell:
             self._ring_own()
         return False
 
-    def rang(self) -> bool:
-        """Whether a bell rang since the last look. Never blocks."""
-        if self._session is None:
-            return False
-        rang = False
-        try:
-            for note in self._session.notifies(timeout=0):
-                self.heard_at = monotonic()
-                if note.channel == self._own:
-                    self._asked_at = None
-                    self._prove_at = self.heard_at + PROVE_EVERY
-                else:
-                    rang = True
-        except (psycopg.Error, OSError):
-            self.close()
-        return rang
+    def rang(self) -> set[str]:
+        """The queues whose bells rang since the last look. Never blocks."""
+        if self._session is not None:
+            try:
+                held = self._session.pgconn
+                held.consume_input()
+                while note := held.notifies():
+                    self._hear(note.relname.decode())
+            except (psycopg.Error, OSError):
+                self.close()
+        rung, self._rung = self._rung, set()
+        return rung
+
+    def _hear(self, channel: str) -> None:
+        self.heard_at = monotonic()
+        if channel == self._own:
+            self._asked_at = None
+            self._prove_at = self.heard_at + PROVE_EVERY
+        else:
+            self._rung.add(channel.removeprefix(CHANNEL))
 
     def close(self) -> None:
         """Let go of the connection; ``tend`` replaces it."""
@@ -96,6 +101,8 @@ class Doorbell:
         except (psycopg.Error, OSError):
             session.close()
             return False
+        # What arrives together with the answer to a statement.
+        session.add_notify_handler(lambda note: self._hear(note.channel))
         self._session = session
         self.heard_at = now
         self._prove_at = now + PROVE_EVERY

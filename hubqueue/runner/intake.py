@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import Error, connections
 
 from hubqueue.conf import conf
-from hubqueue.lifecycle.claim import Lane, Together, claim
+from hubqueue.lifecycle.claim import Lane, Together, claim, claim_lane
 from hubqueue.lifecycle.connections import discard
 from hubqueue.lifecycle.failure import broken_by
 from hubqueue.lifecycle.guard import Claimed
@@ -37,7 +37,8 @@ class Intake:
     slower to claim quick jobs than the threads are to run them.
 
     ``beside`` answers what runs in the child besides the ``hands``: a queue's cap counts both. ``strayed`` is called
-    when something may have been given to the child that it never heard of.
+    when something may have been given to the child that it never heard of. ``full`` says whether the last claim filled
+    its room, so that there may be more.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Intake:
         self._second = ThreadPoolExecutor(
             1, "claimer", initializer=set_deadline, initargs=(conf().statement_deadline,)
         )
-        self._full = False
+        self.full = False
         self._alone_until = 0.0
         self._beside = beside
         self._strayed = strayed
@@ -103,16 +104,30 @@ class Intake:
         ``at_most`` bounds the jobs in all.
         """
         self._measure()
-        slots = self.slots if at_most is None else min(self.slots, at_most)
+        slots = self._slots_within(at_most)
         if slots < 1:
             return []
-        starving = self._full and not self._hands.waiting and monotonic() >= self._alone_until
+        starving = self.full and not self._hands.waiting and monotonic() >= self._alone_until
         if starving and slots > 1 and at_most is None and self._second_lanes:
             claimed = self._claim_twice(slots)
         else:
             claimed = self._claim(self._lanes, slots, at_most)
-        self._full = len(claimed) >= slots
+        self.full = len(claimed) >= slots
         return claimed
+
+    def claim_lane(self, queue: str, *, at_most: int | None) -> list[Claimed]:
+        """The same of one lane, and without company: the quickest way to what a bell rang for."""
+        self._measure()
+        (lane,) = [each for each in self._lanes if each.queue == queue]
+        (room,) = self._rooms([lane], self._slots_within(at_most))
+        if room < 1:
+            return []
+        claimed = claim_lane(self._worker, lane, room, self._kinds, tell=False, using=self._using)
+        self.full = len(claimed) >= room
+        return claimed
+
+    def _slots_within(self, at_most: int | None) -> int:
+        return self.slots if at_most is None else min(self.slots, at_most)
 
     def dismiss(self) -> None:
         """Claim no more."""
@@ -149,12 +164,7 @@ class Intake:
             raise
 
     def _claim(self, lanes: list[Lane], slots: int, at_most: int | None) -> list[Claimed]:
-        busy: dict[str, int] = {}
-        for batch in [*self._hands.batches, *self._beside()]:
-            busy[batch.queue] = busy.get(batch.queue, 0) + 1
-        rooms = [
-            min(slots, lane.cap - busy.get(lane.queue, 0)) if lane.cap else slots for lane in lanes
-        ]
+        rooms = self._rooms(lanes, slots)
         claimed = claim(
             self._worker,
             lanes,
@@ -163,10 +173,19 @@ class Intake:
             self._kinds,
             groups=self._groups,
             most=at_most,
+            tell=False,
             using=self._using,
         )
         lanes.append(lanes.pop(0))
         return claimed
+
+    def _rooms(self, lanes: list[Lane], slots: int) -> list[int]:
+        busy: dict[str, int] = {}
+        for batch in [*self._hands.batches, *self._beside()]:
+            busy[batch.queue] = busy.get(batch.queue, 0) + 1
+        return [
+            min(slots, lane.cap - busy.get(lane.queue, 0)) if lane.cap else slots for lane in lanes
+        ]
 
     def bundle(self, claimed: Sequence[Claimed]) -> tuple[list[Batch], list[Claimed]]:
         """Batches to run, and the jobs whose kind nobody here knows."""

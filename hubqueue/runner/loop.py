@@ -2,14 +2,14 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from time import monotonic
+from time import monotonic, sleep
 from uuid import UUID
 
 from django.db import Error
 
 from hubqueue.conf import conf
 from hubqueue.lifecycle import settle as verdicts
-from hubqueue.lifecycle.claim import Lane, claim_suspect
+from hubqueue.lifecycle.claim import Lane, claim_suspect, tell_of
 from hubqueue.lifecycle.connections import discard
 from hubqueue.lifecycle.failure import broken_by
 from hubqueue.lifecycle.guard import Claimed
@@ -40,6 +40,8 @@ LOOK_UP_EVERY = 1.0
 SOLO_PATIENCE = 15.0
 CLAIMED_AHEAD_FOR = 0.5
 HEAR_WITHIN = 0.05  # while one claim follows another
+# The threads that waited for work need the interpreter's lock, which what comes next would hold.
+LET_BEGIN = 0.0001
 
 
 class Loop:
@@ -75,6 +77,7 @@ class Loop:
         self.taken = 0
         self.draining = False
         self.strays = True
+        self._rung: str | None = None
         self._wakeup = Wakeup()
         self._rarely = Rarely()
         self._idle_since = monotonic()
@@ -183,8 +186,9 @@ class Loop:
         if self.bell.tend():
             self.pace.now()
             self.async_intake.pace.now()
-        if self.bell.rang():
-            self.pace.rang()
+        if rung := self.bell.rang():
+            self._rung = rung.pop() if len(rung) == 1 and not self.solo else None
+            self.pace.rang(heeded=self._rung is not None)
             self.async_intake.pace.rang()
         end_orphans(self.using)
         self.member.tend(visible=self.bell.listening)
@@ -192,36 +196,58 @@ class Loop:
             self._recall()
 
     def _look(self) -> bool:
-        """Claim what there is room for. Answers whether something was found, and there is room for more."""
+        """Claim what there is room for. Answers whether there may be more, and room for it."""
         self.pace.slowest = (
             conf().poll_every if self.bell.listening else conf().poll_without_listen
         ).total_seconds()
         self.async_intake.pace.slowest = self.pace.slowest
-        sync_due = self.pace.left <= 0 and self.intake.slots > 0
-        if not sync_due and self.async_intake.left != 0:
+        rung, self._rung = self._rung, None
+        room = self.intake.slots > 0
+        sync_due = room and self.pace.left <= 0
+        if not sync_due and not (room and rung) and self.async_intake.left != 0:
             return False
         if self._spent():
             self.draining = True
             return False
         if not self._ready():
             return False
-        found = False
+        more = False
         if sync_due:
-            found = self._hand_out(self._claim())
-            self.pace.now() if found else self.pace.found_nothing()
+            claimed = self._claim()
+            self._hand_out(claimed)
+            more = bool(claimed) and self.intake.full
+            if claimed:
+                self.pace.now()
+            if not more:
+                self.pace.found_nothing()
+        elif room and rung:
+            claimed = self.intake.claim_lane(rung, at_most=self._at_most)
+            self._hand_out(claimed)
+            more = bool(claimed) and self.intake.full
+            if more:
+                self.pace.now()
+            elif claimed:
+                self.pace.found_there()
         if self.async_intake.left == 0:
-            found |= self._hand_out(self.async_intake.claim(at_most=self._at_most))
-        return found and self.intake.slots > 0
+            claimed = self.async_intake.claim(at_most=self._at_most)
+            self._hand_out(claimed)
+            more |= bool(claimed)
+        return more and self.intake.slots > 0
 
-    def _hand_out(self, claimed: Sequence[Claimed]) -> bool:
-        """Give what was claimed to those who run it. Whether there was anything."""
+    def _hand_out(self, claimed: Sequence[Claimed]) -> None:
+        """Give what was claimed to those who run it."""
+        if not claimed:
+            return
+        idle = not self._busy
         batches, unknown = self.intake.bundle(claimed)
         for each in unknown:
             self.flight.owe(Owed(each, verdicts.hand_back(), self.using))
         self.taken += sum(len(batch.running) for batch in batches)
         self.hands.take([batch for batch in batches if not batch.handler.is_async])
         self.evloop.take([batch for batch in batches if batch.handler.is_async])
-        return bool(claimed)
+        if idle:
+            sleep(LET_BEGIN)
+        tell_of(claimed)
 
     def _ready(self) -> bool:
         """Registered, on a schema this code knows."""
@@ -253,7 +279,11 @@ class Loop:
             return []
         if self.solo:
             found = claim_suspect(
-                self.worker, [lane.queue for lane in self.lanes], self.kinds, using=self.using
+                self.worker,
+                [lane.queue for lane in self.lanes],
+                self.kinds,
+                tell=False,
+                using=self.using,
             )
             return [found] if found else []
         return self.intake.claim(at_most=self._at_most)

@@ -22,11 +22,17 @@ class Pace:
         self._wait, self._growth = FIRST, GROWTH
         self._next = 0.0
 
-    def rang(self) -> None:
-        """The bell rang for everybody: look at once, and then only a few times more."""
+    def rang(self, *, heeded: bool = False) -> None:
+        """The bell rang for everybody: look at once, and then only a few times more. ``heeded``: who rang it is looked
+        after already, and nobody else may wait for it longer than otherwise."""
         if self._wait > FIRST_AFTER_BELL:
             self._wait, self._growth = FIRST_AFTER_BELL, GROWTH_AFTER_BELL
-        self._next = 0.0
+        self._next = min(self._next, monotonic() + self._wait) if heeded else 0.0
+
+    def found_there(self) -> None:
+        """What the bell rang for was found: look everywhere soon."""
+        self._wait, self._growth = FIRST, GROWTH
+        self._next = min(self._next, monotonic() + FIRST)
 
     def found_nothing(self) -> None:
         """Look later, and later still the next time."""

@@ -1,8 +1,9 @@
 """Wait until there is something to read, and be woken from any thread or signal handler."""
 
-import selectors
 import socket
 from contextlib import suppress
+from math import ceil
+from select import POLLIN, poll
 from typing import Protocol, TypeVar
 
 
@@ -33,14 +34,13 @@ class Wakeup:
 
     def wait(self, seconds: float, *streams: S) -> list[S]:
         """Wait no longer than so many seconds; answers which streams can be read."""
-        with (
-            selectors.PollSelector() as selector
-        ):  # of all kinds the one that costs no system call to make
-            selector.register(self._woken, selectors.EVENT_READ)
-            for stream in streams:
-                selector.register(stream, selectors.EVENT_READ, stream)
-            ready = selector.select(seconds)
-        with suppress(BlockingIOError):
-            self._woken.recv(4096)
+        readable = poll()
+        readable.register(self._woken, POLLIN)
+        for each in streams:
+            readable.register(each, POLLIN)
+        ready = {descriptor for descriptor, _ in readable.poll(ceil(seconds * 1000))}
+        if self._woken.fileno() in ready:
+            with suppress(BlockingIOError):
+                self._woken.recv(4096)
         self._rung = False
-        return [key.data for key, _ in ready if key.data is not None]
+        return [each for each in streams if each.fileno() in ready]

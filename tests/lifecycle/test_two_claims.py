@@ -10,14 +10,14 @@ import pytest
 from django.db import OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from hubqueue.lifecycle.claim import Lane
+from hubqueue.lifecycle.claim import Lane, claim
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.models import Job
 from hubqueue.registry import registry
+from hubqueue.runner import intake as intakes
 from hubqueue.runner.hands import Batch, Hands
 from hubqueue.runner.intake import ALONE_FOR, Intake
 from hubqueue.runner.recall import recall
-from hubqueue.signals import jobs_claimed
 from hubqueue.states import State
 from tests.support.rows import make_job
 
@@ -56,16 +56,17 @@ def made() -> Iterator[Made]:
 
 
 @pytest.fixture
-def claimers() -> Iterator[set[str]]:
+def claimers(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The threads in which something was claimed."""
     threads: set[str] = set()
 
-    def note(**_: Any) -> None:
-        threads.add(current_thread().name)
+    def note(*given: Any, **more: Any) -> list[Claimed]:
+        if claimed := claim(*given, **more):
+            threads.add(current_thread().name)
+        return claimed
 
-    jobs_claimed.connect(note)
-    yield threads
-    jobs_claimed.disconnect(note)
+    monkeypatch.setattr(intakes, "claim", note)
+    return threads
 
 
 def ids(claimed: list[Claimed]) -> list[UUID]:
