@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from time import monotonic
 from uuid import UUID
 
@@ -73,7 +74,7 @@ def claim(
         str(worker).encode(),
         msgspec.json.encode(asked),
         b"%d" % total,
-        text_array(kinds),
+        text_array(tuple(kinds)),
         msgspec.json.encode(groups),
         b"" if most is None else b"%d" % most,
         using=using,
@@ -94,7 +95,7 @@ def claim_lane(
         str(worker).encode(),
         lane.queue.encode(),
         b"%d" % room,
-        text_array(kinds),
+        text_array(tuple(kinds)),
         msgspec.json.encode(lane.turns),
         msgspec.json.encode(look.floors),
         using=using,
@@ -133,11 +134,16 @@ def _ask(name: str, *values: bytes, using: str) -> list[tuple[bytes, ...]]:
     ours = connection(using)
     ours.ensure_connection()
     with ours.wrap_database_errors:
-        (told,) = ask(ours.connection, sql(name).encode(), *values)
+        (told,) = ask(ours.connection, _statement(name), *values)
     return [
         tuple(told.get_value(row, column) or b"" for column in range(told.nfields))
         for row in range(told.ntuples)
     ]
+
+
+@cache
+def _statement(name: str) -> bytes:
+    return sql(name).encode()
 
 
 def _claimed(answers: Sequence[bytes], *, tell: bool) -> list[Claimed]:

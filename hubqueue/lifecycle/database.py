@@ -1,7 +1,7 @@
 """Where the queue's rows live: the alias that Django's routers give for ``Job``."""
 
-from collections.abc import Iterable
 from datetime import timedelta
+from functools import lru_cache
 
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -24,7 +24,8 @@ def interval(length: timedelta) -> str:
     return f"{length.total_seconds()} seconds"
 
 
-def text_array(texts: Iterable[str]) -> bytes:
+@lru_cache(maxsize=16)
+def text_array(texts: tuple[str, ...]) -> bytes:
     """Texts as PostgreSQL reads a ``text[]``."""
     quoted = (text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
     return ("{" + ",".join(f'"{text}"' for text in quoted) + "}").encode()

@@ -118,8 +118,10 @@ class Loop:
 
     def run(self) -> None:
         """Until drained and empty, or the supervisor is gone."""
+        said = True
         while not (self.draining and not self._busy and self.flight.payer.idle):
-            self._hear()
+            if said:
+                self._hear()
             if self.wire.closed:
                 self._abandon_ship()
                 return
@@ -127,10 +129,11 @@ class Loop:
             horizon = monotonic() + HEAR_WITHIN
             while not self.draining and self._attempt(self._look) and monotonic() < horizon:
                 pass
+            self._attempt(self._end_orphans)
             self._hand_back_unbegun()
             if self.teller.tell() and self._spent():
                 self.draining = True
-            self._wait()
+            said = self._wait()
         self.hands.dismiss()
         self.intake.dismiss()
         self.flight.payer.dismiss()
@@ -190,17 +193,17 @@ class Loop:
             self._rung = rung.pop() if len(rung) == 1 and not self.solo else None
             self.pace.rang(heeded=self._rung is not None)
             self.async_intake.pace.rang()
-        end_orphans(self.using)
         self.member.tend(visible=self.bell.listening)
         if self.strays and self.member.registered:
             self._recall()
 
+    def _end_orphans(self) -> None:
+        end_orphans(self.using)
+
     def _look(self) -> bool:
         """Claim what there is room for. Answers whether there may be more, and room for it."""
-        self.pace.slowest = (
-            conf().poll_every if self.bell.listening else conf().poll_without_listen
-        ).total_seconds()
-        self.async_intake.pace.slowest = self.pace.slowest
+        slowest = conf().poll_every if self.bell.listening else conf().poll_without_listen
+        self.pace.slowest = self.async_intake.pace.slowest = slowest.total_seconds()
         rung, self._rung = self._rung, None
         room = self.intake.slots > 0
         sync_due = room and self.pace.left <= 0
@@ -331,14 +334,17 @@ class Loop:
             return True
         return self.solo and monotonic() - self._idle_since > SOLO_PATIENCE
 
-    def _wait(self) -> None:
+    def _wait(self) -> bool:
+        """Until there is something to do. Whether the supervisor may have said something."""
         pause = LOOK_UP_EVERY
         if not self.draining and self.intake.slots > 0:
             pause = min(pause, self.pace.left)
         if not self.draining and (left := self.async_intake.left) is not None:
             pause = min(pause, left)
-        if pause > 0:
-            self._wakeup.wait(pause, self.wire, *([self.bell] if self.bell.listening else []))
+        if pause <= 0:
+            return True
+        heard = [self.wire, self.bell] if self.bell.listening else [self.wire]
+        return self.wire in self._wakeup.wait(pause, *heard)
 
     def _abandon_ship(self) -> None:
         """The supervisor is gone, nobody renews the lease: interrupt, hand back what can be, and go."""
