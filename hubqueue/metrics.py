@@ -6,7 +6,7 @@ Import this before the first job is counted; with ``PROMETHEUS_MULTIPROC_DIR`` s
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from django.dispatch import receiver
@@ -141,7 +141,7 @@ def count_enqueued(*, kind: str, queue: str, outcome: str, count: int = 1, **_: 
 
 @receiver(signals.jobs_claimed, dispatch_uid="hubqueue.metrics.claimed")
 def count_claimed(*, pickups: Sequence[signals.Pickup], **_: Any) -> None:
-    for (kind, queue), picked in _grouped(pickups, itemgetter(0, 1)):
+    for (kind, queue), picked in _grouped(pickups, attrgetter("kind", "queue")):
         claimed, waited = _counted_claimed(kind_label(kind), queue_label(queue))
         claimed.inc(len(picked))
         waited.observe_all([each.waited for each in picked])
@@ -149,7 +149,7 @@ def count_claimed(*, pickups: Sequence[signals.Pickup], **_: Any) -> None:
 
 @receiver(signals.jobs_settled, dispatch_uid="hubqueue.metrics.settled")
 def count_settled(*, endings: Sequence[signals.Ending], **_: Any) -> None:
-    alike = _grouped(endings, itemgetter(1, 2, 3, 4, 5))
+    alike = _grouped(endings, attrgetter("kind", "queue", "state", "outcome", "code"))
     for (kind, queue, state, outcome, code), ended in alike:
         name = kind_label(kind)
         settled, took = _counted_settled(name, queue_label(queue), state, outcome)

@@ -4,13 +4,13 @@ Receivers get plain values (no payload, no message): kind, queue, state, code, s
 many jobs in one commit is told by one signal.
 """
 
-from typing import NamedTuple
 from uuid import UUID
 
+import msgspec
 from django.dispatch import Signal
 
 
-class Pickup(NamedTuple):
+class Pickup(msgspec.Struct, frozen=True):
     """A job that was claimed. ``waited`` = seconds between the moment it was due and its claim."""
 
     kind: str
@@ -19,7 +19,7 @@ class Pickup(NamedTuple):
     waited: float
 
 
-class Ending(NamedTuple):
+class Ending(msgspec.Struct, frozen=True):
     """An attempt that ended: the state its job is in now, the move that brought it there, the failure's code or "",
     and the seconds since its claim."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -16,8 +15,7 @@ from hubqueue.lifecycle.guard import Claimed, hold
 from hubqueue.states import Stop
 
 
-@dataclass(slots=True)
-class Watch:
+class Watch(msgspec.Struct):
     """What the worker remembers about a running attempt between two renewal rounds. Plain assignments only."""
 
     progress: float | None = None

@@ -78,8 +78,7 @@ def run_together(attempts: Sequence[Attempt], call: Call) -> list[Settled | Owed
         return None
     if not committed and not attempts[0].nested:
         return None
-    by_id = {each.id: each for each in settled}
-    return [by_id[attempt.claimed.id] for attempt in attempts]
+    return [*settled]
 
 
 def _never_arrived(attempt: Attempt) -> bool:

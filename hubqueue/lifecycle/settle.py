@@ -143,14 +143,13 @@ def settle_within(
     """Settle attempts by one statement, in the transaction that the caller has open and rolls back if this raises.
 
     With ``commit``, for verdicts of ``is_last_word`` only, the statement commits that transaction as well.
+    Answers in the order of ``ended``; without ``all_or_nothing`` what was lost is left out.
     """
-    by_id = {claimed.id: (claimed, verdict) for claimed, verdict in ended}
     settled = _update(
         ended, using=using, patience=patience, all_or_nothing=all_or_nothing, commit=commit
     )
     endings = []
-    for now in settled:
-        claimed, verdict = by_id[now.id]
+    for claimed, verdict, now in settled:
         if verdict.broken is not None:
             record_failure(
                 claimed,
@@ -167,7 +166,7 @@ def settle_within(
         endings.append(_ending(claimed, verdict, now))
     if endings:
         transaction.on_commit(partial(_tell, endings), using=using, robust=True)
-    return settled
+    return [now for _, _, now in settled]
 
 
 def let_go(claimed: Claimed, abandon: Abandon | None, *, moment: datetime, using: str) -> None:
@@ -224,7 +223,7 @@ def _update(
     patience: timedelta,
     all_or_nothing: bool,
     commit: bool,
-) -> list[Settled]:
+) -> list[tuple[Claimed, Verdict, Settled]]:
     # In the order in which an enqueue of many takes its rows: in any other, the two could deadlock.
     in_order = sorted(ended, key=lambda each: _lock_order(each[0]))
     given = [_ended(claimed, verdict) for claimed, verdict in in_order]
@@ -241,24 +240,31 @@ def _update(
         if getattr(raised.__cause__, "sqlstate", None) in ROW_BUSY:
             raise RowBusy("the job's row stayed locked by another transaction") from raised
         raise
-    return msgspec.convert(rows, list[Settled])
+    told = {each.id: each for each in msgspec.convert(rows, list[Settled])}
+    return [
+        (claimed, verdict, told[claimed.id]) for claimed, verdict in ended if claimed.id in told
+    ]
 
 
 def _all_settled(
     ended: Sequence[tuple[Claimed, Verdict]], moment: str, others: list[Any]
-) -> list[Settled]:
+) -> list[tuple[Claimed, Verdict, Settled]]:
     """What the server left out is SUCCEEDED, as it was claimed."""
     at = datetime.fromisoformat(moment)
     told = {each.id: each for each in msgspec.convert(others, list[Settled])} if others else {}
     return [
-        told.get(claimed.id)
-        or Settled(claimed.id, State.SUCCEEDED, claimed.attempts, claimed.run_at, False, at)
-        for claimed, _ in ended
+        (
+            claimed,
+            verdict,
+            (told and told.get(claimed.id))
+            or Settled(claimed.id, State.SUCCEEDED, claimed.attempts, claimed.run_at, False, at),
+        )
+        for claimed, verdict in ended
     ]
 
 
-def _lock_order(claimed: Claimed) -> tuple[str, str, UUID]:
-    return claimed.kind, claimed.dedupe_key or "", claimed.id
+def _lock_order(claimed: Claimed) -> tuple[str, str, int]:
+    return claimed.kind, claimed.dedupe_key or "", claimed.id.int
 
 
 def _ended(claimed: Claimed, verdict: Verdict) -> Ended:

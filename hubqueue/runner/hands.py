@@ -7,6 +7,7 @@ from threading import Condition, Thread
 from time import monotonic
 from typing import Any, Protocol
 
+import msgspec
 from django.db import connections
 
 from hubqueue.errors import Interrupted
@@ -23,12 +24,11 @@ from hubqueue.runner.tidy import tidy
 Outcome = Settled | Owed | BaseException | None
 
 
-@dataclass(slots=True, eq=False)
-class Running:
+class Running(msgspec.Struct, eq=False):
     """A job that this child holds."""
 
     claimed: Claimed
-    watch: Watch = field(default_factory=Watch)
+    watch: Watch = msgspec.field(default_factory=Watch)
     told: float | None = None
     slot: int | None = None
 
