@@ -67,3 +67,27 @@ def test_a_bell_slows_nobody_who_has_work(clock: Clock) -> None:
     pace.rang()
     pace.found_nothing()
     assert pace.left <= 0.0125
+
+
+def test_a_bell_that_is_heeded_hastens_the_look_at_the_others_and_never_puts_it_off(
+    clock: Clock,
+) -> None:
+    pace = Pace(SLOWEST)
+    looks(pace, clock, 60)
+    assert pace.left > 0.050
+    for _ in range(20):
+        pace.rang(heeded=True)
+        clock.now += 0.005
+    assert pace.left == 0
+
+
+def test_what_bells_bring_again_and_again_never_puts_off_the_look_at_the_others(
+    clock: Clock,
+) -> None:
+    pace = Pace(SLOWEST)
+    looks(pace, clock, 60)
+    for _ in range(5):
+        pace.rang(heeded=True)
+        pace.found_there()
+        clock.now += 0.005
+    assert pace.left == 0

@@ -1,0 +1,161 @@
+"""What a bell rang for is claimed the quickest way: one lane, by the same rules as all of them."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import OperationalError, connection, transaction
+
+from hubqueue import officers
+from hubqueue.lifecycle.claim import Lane, claim, claim_lane, tell_of
+from hubqueue.lifecycle.database import text_array
+from hubqueue.lifecycle.guard import Claimed
+from hubqueue.registry import registry
+from hubqueue.runner.hands import Batch, Hands
+from hubqueue.runner.intake import Intake
+from hubqueue.signals import Pickup, jobs_claimed
+from tests.support.rows import KIND, make_job, now
+
+pytestmark = pytest.mark.django_db
+
+WORKER = uuid4()
+
+
+def take(lane: Lane, room: int = 10) -> list[Claimed]:
+    return claim_lane(WORKER, lane, room, [KIND], using="default")
+
+
+def intake_of(*lanes: Lane, beside: tuple[Batch, ...] = ()) -> Intake:
+    nobody: Any = None
+    return Intake(
+        WORKER,
+        list(lanes),
+        registry,
+        Hands(0, using="default", flight=nobody, freed=nobody),
+        beside=lambda: beside,
+        strayed=list,
+        threads=4,
+        using="default",
+    )
+
+
+@pytest.fixture
+def told() -> Iterator[list[Pickup]]:
+    pickups: list[Pickup] = []
+
+    def note(*, pickups: list[Pickup], told: list[Pickup] = pickups, **_: Any) -> None:
+        told += pickups
+
+    jobs_claimed.connect(note)
+    yield pickups
+    jobs_claimed.disconnect(note)
+
+
+def rows() -> None:
+    """Three tenants, two priorities, some for later and some of a paused kind and tenant."""
+    for number in range(4):
+        for tenant in ("a", "b", None, "shut"):
+            run_at = now() - timedelta(minutes=number)
+            make_job(tenant_id=tenant, run_at=run_at)
+            make_job(tenant_id=tenant, priority=-3, run_at=run_at + timedelta(minutes=2))
+    make_job(kind="somebody.else")
+    make_job(queue="mail")
+    officers.pause("tenant", "shut", actor="me", reason="r")
+
+
+def order(lane: Lane, *, alone: bool) -> list[UUID]:
+    found: list[UUID] = []
+    while True:
+        claimed = take(lane, 3) if alone else claim(WORKER, [lane], [3], 3, [KIND], using="default")
+        if not claimed:
+            return found
+        found += [each.id for each in claimed]
+
+
+def test_a_lane_by_itself_gives_the_jobs_in_the_order_in_which_a_claim_of_lanes_does() -> None:
+    rows()
+    found = []
+    for alone in (True, False):
+        mark = transaction.savepoint()
+        found.append(order(Lane("default", 0), alone=alone))
+        transaction.savepoint_rollback(mark)
+    assert len(found[0]) == 18
+    assert found[0] == found[1]
+
+
+def test_a_lane_by_itself_remembers_turns_and_floors_for_the_next_claim_of_any_way() -> None:
+    for number in range(6):
+        make_job(tenant_id="ab"[number % 2], run_at=now() - timedelta(minutes=9 - number))
+    lane = Lane("default", 0)
+    (first,) = take(lane, 1)
+    (second,) = claim(WORKER, [lane], [1], 1, [KIND], using="default")
+    (third,) = take(lane, 1)
+    assert (first.tenant, second.tenant, third.tenant) == ("a", "b", "a")
+    assert list(lane.floors) == ["0"]
+
+
+def test_a_paused_queue_gives_nothing_when_its_bell_rings() -> None:
+    make_job()
+    officers.pause("queue", "default", actor="me", reason="r")
+    assert take(Lane("default", 0)) == []
+
+
+def test_a_paused_kind_gives_nothing_when_its_bell_rings() -> None:
+    make_job()
+    officers.pause("kind", KIND, actor="me", reason="r")
+    assert take(Lane("default", 0)) == []
+
+
+def test_what_was_picked_up_is_told_once_when_it_is_asked_to_be(told: list[Pickup]) -> None:
+    make_job()
+    claimed = claim_lane(WORKER, Lane("default", 0), 1, [KIND], tell=False, using="default")
+    assert told == []
+    tell_of(claimed)
+    (pickup,) = told
+    assert (pickup.kind, pickup.queue, pickup.waited >= 1) == (KIND, "default", True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_bell_fills_the_free_threads_and_no_more_than_the_cap_and_the_bound_allow() -> None:
+    for queue in ("default", "mail"):
+        for _ in range(9):
+            make_job(queue=queue)
+    intake = intake_of(Lane("default", 0), Lane("mail", 2))
+    first = intake.claim_lane("default", at_most=3)
+    assert ([each.queue for each in first], intake.full) == (["default"] * 3, True)
+    capped = intake.claim_lane("mail", at_most=None)
+    assert len(capped) == 2
+    batches, _ = intake.bundle(capped)
+    busy = intake_of(Lane("mail", 2), beside=tuple(batches))
+    assert busy.claim_lane("mail", at_most=None) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_intake_that_found_less_than_it_had_room_for_knows_that_there_is_no_more() -> None:
+    make_job()
+    intake = intake_of(Lane("default", 0))
+    assert len(intake.claim_lane("default", at_most=None)) == 1
+    assert not intake.full
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_claim_over_a_lost_session_fails_as_djangos_statements_do() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    connection.connection.close()
+    with pytest.raises(OperationalError):
+        take(Lane("default", 0))
+    connection.close()
+    make_job()
+    assert len(take(Lane("default", 0))) == 1
+
+
+@pytest.mark.parametrize(
+    "texts", [(), ("a.b", "c"), ('"', "\\", "{}", ",", " ", "", "NULL", "'", "ä%b")]
+)
+def test_texts_arrive_as_they_are(texts: tuple[str, ...]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT %s::text[]", [text_array(texts).decode()])
+        assert cursor.fetchone() == (list(texts),)
