@@ -93,7 +93,7 @@ class Signature:
         return back
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
-        if self.required <= given.keys() <= self.types.keys():
+        if given.keys() == self.types.keys() or self.required <= given.keys() <= self.types.keys():
             return
         for name in given:
             if name not in self.types:

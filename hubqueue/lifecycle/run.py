@@ -33,7 +33,7 @@ from hubqueue.lifecycle.work import Work, abandon_of, exhausted
 from hubqueue.payload import clean
 from hubqueue.results import Dead, Done, Park, Repeat, Result, Retry
 
-ANSWERS: tuple[type, ...] = (type(None), Done, Repeat, Retry, Dead, Park)
+ANSWERS: tuple[type, ...] = (Done, Repeat, Retry, Dead, Park)
 AFTER_NO_ROOM = timedelta(seconds=5)
 Call = Callable[[Callable[[], Result | None]], Result | None]
 
@@ -159,13 +159,13 @@ def _let_go(attempt: Attempt) -> None:
 
 def judge(attempt: Attempt, answer: Result | None) -> Verdict:
     """The verdict that a handler's answer stands for. Raises ``UnknownAnswer`` for anything else."""
+    if answer is None:
+        return verdicts.succeed()
     if not isinstance(answer, ANSWERS):
         raise UnknownAnswer(
             f"a handler answers None, Done, Repeat, Retry, Dead or Park, got {type(answer).__name__}"
         )
     match answer:
-        case None:
-            return verdicts.succeed()
         case Done(result=result):
             return verdicts.succeed(
                 None if result is None else clean(result, limit=conf().result_limit)
