@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import monotonic, sleep
 from uuid import UUID
 
@@ -129,7 +130,7 @@ class Loop:
             horizon = monotonic() + HEAR_WITHIN
             while not self.draining and self._attempt(self._look) and monotonic() < horizon:
                 pass
-            self._attempt(self._end_orphans)
+            self._attempt(partial(end_orphans, self.using))
             self._hand_back_unbegun()
             if self.teller.tell() and self._spent():
                 self.draining = True
@@ -197,9 +198,6 @@ class Loop:
         if self.strays and self.member.registered:
             self._recall()
 
-    def _end_orphans(self) -> None:
-        end_orphans(self.using)
-
     def _look(self) -> bool:
         """Claim what there is room for. Answers whether there may be more, and room for it."""
         slowest = conf().poll_every if self.bell.listening else conf().poll_without_listen
@@ -215,22 +213,16 @@ class Loop:
         if not self._ready():
             return False
         more = False
-        if sync_due:
-            claimed = self._claim()
-            self._hand_out(claimed)
-            more = bool(claimed) and self.intake.full
-            if claimed:
-                self.pace.now()
-            if not more:
-                self.pace.found_nothing()
-        elif room and rung:
-            claimed = self.intake.claim_lane(rung, at_most=self._at_most)
+        if sync_due or (room and rung):
+            claimed = self._claim(None if sync_due else rung)
             self._hand_out(claimed)
             more = bool(claimed) and self.intake.full
             if more:
                 self.pace.now()
             elif claimed:
-                self.pace.found_there()
+                self.pace.found_all(everywhere=sync_due)
+            elif sync_due:
+                self.pace.found_nothing()
         if self.async_intake.left == 0:
             claimed = self.async_intake.claim(at_most=self._at_most)
             self._hand_out(claimed)
@@ -277,7 +269,7 @@ class Loop:
     def _known(self) -> set[UUID]:
         return {*[job_id for job_id, _ in list(self.flight.jobs)], *self.flight.payer.unpaid}
 
-    def _claim(self) -> list[Claimed]:
+    def _claim(self, rung: str | None) -> list[Claimed]:
         if self.solo and (self.evloop.count or not self.flight.payer.idle):
             return []
         if self.solo:
@@ -289,6 +281,8 @@ class Loop:
                 using=self.using,
             )
             return [found] if found else []
+        if rung is not None:
+            return self.intake.claim_lane(rung, at_most=self._at_most)
         return self.intake.claim(at_most=self._at_most)
 
     @property

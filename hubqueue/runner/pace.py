@@ -29,10 +29,12 @@ class Pace:
             self._wait, self._growth = FIRST_AFTER_BELL, GROWTH_AFTER_BELL
         self._next = min(self._next, monotonic() + self._wait) if heeded else 0.0
 
-    def found_there(self) -> None:
-        """What the bell rang for was found: look everywhere soon."""
+    def found_all(self, *, everywhere: bool) -> None:
+        """Something was found, and no more is due: look again soon. Where not all was looked at, a look at all that
+        stands out is not put off."""
         self._wait, self._growth = FIRST, GROWTH
-        self._next = min(self._next, monotonic() + FIRST)
+        soon = monotonic() + FIRST
+        self._next = soon if everywhere else min(self._next, soon)
 
     def found_nothing(self) -> None:
         """Look later, and later still the next time."""

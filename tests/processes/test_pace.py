@@ -88,6 +88,16 @@ def test_what_bells_bring_again_and_again_never_puts_off_the_look_at_the_others(
     looks(pace, clock, 60)
     for _ in range(5):
         pace.rang(heeded=True)
-        pace.found_there()
+        pace.found_all(everywhere=False)
         clock.now += 0.005
     assert pace.left == 0
+
+
+def test_after_something_was_found_everywhere_it_looks_again_soon_and_not_at_once(
+    clock: Clock,
+) -> None:
+    pace = Pace(SLOWEST)
+    looks(pace, clock, 60)
+    pace.found_all(everywhere=True)
+    assert 0 < pace.left <= 0.010
+    assert looks(pace, clock, 1) >= 3
