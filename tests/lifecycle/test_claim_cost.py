@@ -55,7 +55,7 @@ def crowded() -> Iterator[None]:
 def claim_and_measure(queues: list[str]) -> tuple[int, int, float]:
     """Rows claimed, blocks touched and milliseconds of one claim, as the server counts them."""
     lanes = [{"queue": queue, "room": BATCH, "turns": {}, "floors": {}} for queue in queues]
-    arguments = [uuid4(), json.dumps(lanes), BATCH, json.dumps([KIND])]
+    arguments = [uuid4(), json.dumps(lanes), BATCH, [KIND]]
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {CLAIM}", arguments)
         ((plan,),) = cursor.fetchall()

@@ -44,7 +44,7 @@ def enqueue(cluster: Cluster) -> None:
 def claim(cluster: Cluster) -> int:
     with psycopg.connect(cluster.url(), autocommit=True) as connection:
         row = connection.execute(
-            "SELECT jobs -> 0 ->> 11 FROM hubqueue_claim(%s, %s, 1, '[\"k\"]')",
+            "SELECT jobs -> 0 ->> 11 FROM hubqueue_claim(%s, %s, 1, '{k}')",
             [uuid4(), '[{"queue": "default", "room": 1, "turns": {}, "floors": {}}]'],
         ).fetchone()
     assert row is not None, "the job is due"
