@@ -241,8 +241,12 @@ def _update(
             raise RowBusy("the job's row stayed locked by another transaction") from raised
         raise
     told = {each.id: each for each in msgspec.convert(rows, list[Settled])}
+    # Of two attempts of one job only the later can have held it.
+    latest = {claimed.id: claimed.fence for claimed, _ in sorted(ended, key=_fence)}
     return [
-        (claimed, verdict, told[claimed.id]) for claimed, verdict in ended if claimed.id in told
+        (claimed, verdict, told[claimed.id])
+        for claimed, verdict in ended
+        if claimed.id in told and claimed.fence == latest[claimed.id]
     ]
 
 
@@ -261,6 +265,10 @@ def _all_settled(
         )
         for claimed, verdict in ended
     ]
+
+
+def _fence(ended: tuple[Claimed, Verdict]) -> int:
+    return ended[0].fence
 
 
 def _lock_order(claimed: Claimed) -> tuple[str, str, int]:

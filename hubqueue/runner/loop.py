@@ -240,7 +240,7 @@ class Loop:
         self.taken += sum(len(batch.running) for batch in batches)
         self.hands.take([batch for batch in batches if not batch.handler.is_async])
         self.evloop.take([batch for batch in batches if batch.handler.is_async])
-        if idle:
+        if idle and not self.intake.full:
             sleep(LET_BEGIN)
         tell_of(claimed)
 

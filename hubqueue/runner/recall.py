@@ -5,6 +5,7 @@ from uuid import UUID
 
 from hubqueue.lifecycle import settle as verdicts
 from hubqueue.lifecycle.guard import claimed_from
+from hubqueue.lifecycle.orphans import end_orphans
 from hubqueue.lifecycle.owed import Owed, pay
 from hubqueue.models import Job
 from hubqueue.states import State
@@ -12,6 +13,7 @@ from hubqueue.states import State
 
 def recall(worker: UUID, known: Callable[[], Collection[UUID]], *, using: str) -> list[Owed]:
     """Hand back, unspent, every job that ``worker`` holds and does not know of. Answers what is owed still."""
+    end_orphans(using)  # else what a lost session is about to claim comes after the question
     held = Job.objects.using(using).filter(state=State.RUNNING, claimed_by=worker)
     # Asked before and after the rows are read: what ends in between is known of before, or owed after.
     mine = set(known())

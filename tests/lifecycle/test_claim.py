@@ -3,7 +3,6 @@
 from collections import Counter
 from datetime import timedelta
 from itertools import count
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -19,28 +18,11 @@ from hubqueue.models import Job
 from hubqueue.states import State
 from hubqueue.testing import move_clock
 from tests.support.handlers import scripted
-from tests.support.rows import KIND, attempt_of, claim_all, image, make_job, now
+from tests.support.rows import KIND, attempt_of, claim_all, fill, image, make_job, now
 
 pytestmark = pytest.mark.django_db
 
 MINUTE = timedelta(minutes=1)
-
-
-def fill(count: int, tenant: str | None = None, **values: Any) -> None:
-    """Due jobs, inserted by one statement."""
-    row = {"queue": "default", "priority": 0, "kind": KIND, "age": 1, **values}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            INSERT INTO hubqueue_job (id, kind, queue, priority, tenant_id, payload, state, run_at, attempts,
-                max_attempts, fence, suspect, meta, created_at)
-            SELECT gen_random_uuid(), %(kind)s, %(queue)s, %(priority)s, %(tenant)s, '{}', 'READY',
-                hubqueue_now() - %(age)s * interval '1 second' + n * interval '1 microsecond',
-                0, 3, 0, false, '{}', hubqueue_now()
-            FROM generate_series(1, %(count)s) AS n
-            """,
-            {**row, "count": count, "tenant": tenant},
-        )
 
 
 def take(lane: Lane, room: int = 10, kinds: list[str] | None = None) -> list[Claimed]:

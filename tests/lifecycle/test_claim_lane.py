@@ -16,7 +16,7 @@ from hubqueue.registry import registry
 from hubqueue.runner.hands import Batch, Hands
 from hubqueue.runner.intake import Intake
 from hubqueue.signals import Pickup, jobs_claimed
-from tests.support.rows import KIND, make_job, now
+from tests.support.rows import KIND, fill, make_job, now
 
 pytestmark = pytest.mark.django_db
 
@@ -115,6 +115,23 @@ def test_what_was_picked_up_is_told_once_when_it_is_asked_to_be(told: list[Picku
     tell_of(claimed)
     (pickup,) = told
     assert (pickup.kind, pickup.queue, pickup.waited >= 1) == (KIND, "default", True)
+
+
+@pytest.mark.parametrize("paused", [True, False])
+def test_where_no_kind_is_open_the_backlog_is_not_walked(paused: bool) -> None:
+    fill(20_000)
+    if paused:
+        officers.pause("kind", KIND, actor="me", reason="r")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)"
+            " SELECT * FROM hubqueue_claim_lane(%s, 'default', 4, %s::text[], '{}', '{}')",
+            [WORKER, [KIND] if paused else []],
+        )
+        ((plan,),) = cursor.fetchall()
+    top = plan[0]["Plan"]
+    assert top["Actual Rows"] == 0
+    assert top["Shared Hit Blocks"] + top["Shared Read Blocks"] < 200
 
 
 @pytest.mark.django_db(transaction=True)

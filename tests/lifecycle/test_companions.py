@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from hubqueue.lifecycle.claim import Lane
+from hubqueue.lifecycle.claim import Lane, Together, claim
 from hubqueue.registry import registry
 from hubqueue.runner.hands import Hands
 from hubqueue.runner.intake import Intake
@@ -52,3 +52,22 @@ def test_tenants_that_came_along_have_had_their_turn(intake: Intake, lane: Lane)
     again = intake.claim(at_most=None)
     assert again[0].tenant == "t5"
     assert len({each.id for each in (*taken, *again)}) == 10 < len(jobs)
+
+
+def test_what_comes_along_keeps_to_the_bound_on_jobs_whatever_kinds_it_is_of() -> None:
+    for _ in range(20):
+        make_job(kind="one")
+        make_job(kind="two")
+    groups = [Together([kind], 10, 1) for kind in ("one", "two")]
+    taken = claim(
+        uuid4(),
+        [Lane("default", 0)],
+        [2],
+        2,
+        ["one", "two"],
+        groups=groups,
+        most=8,
+        using="default",
+    )
+    assert {each.kind for each in taken} == {"one", "two"}
+    assert len(taken) == 8

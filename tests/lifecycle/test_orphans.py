@@ -1,6 +1,7 @@
 """Sessions that lost their client are ended, by number, name and role; and where nobody may, all goes on without."""
 
 from collections.abc import Iterator
+from uuid import uuid4
 from weakref import ref
 
 import psycopg
@@ -9,6 +10,7 @@ from django.db import connection
 
 from hubqueue.lifecycle import orphans
 from hubqueue.lifecycle.orphans import end_orphans, remember
+from hubqueue.runner.recall import recall
 from tests.support.wait import until
 
 Session = psycopg.Connection[tuple[object, ...]]
@@ -52,6 +54,13 @@ def lose(held: Session) -> int:
 
 class Gone:
     """Nobody holds it."""
+
+
+def test_who_asks_what_it_holds_has_ended_what_it_lost(name: str) -> None:
+    lost = session(name)
+    pid = lose(lost)
+    assert recall(uuid4(), list, using="default") == []
+    until(lambda: not is_there(pid), message="the end of the session")
 
 
 def test_a_session_that_was_lost_is_ended(name: str) -> None:

@@ -5,8 +5,11 @@ from datetime import timedelta
 import pytest
 from django.db import transaction
 
-from hubqueue.lifecycle.settle import Verdict, hand_back, settle_within, succeed
-from hubqueue.models import Job
+from hubqueue.lifecycle.failure import Broken
+from hubqueue.lifecycle.guard import Claimed
+from hubqueue.lifecycle.owed import Owed, pay_together
+from hubqueue.lifecycle.settle import Verdict, give_up, hand_back, settle_within, succeed
+from hubqueue.models import Failure, Job
 from hubqueue.states import State
 from tests.support.rows import claim_all, make_job
 
@@ -28,6 +31,21 @@ def test_answers_are_in_the_order_asked(verdicts: list[Verdict], commit: bool) -
         settled = settle_within(asked, using="default", commit=commit)
     assert [each.id for each in settled] == [each.id for each in claimed]
     assert {each.state for each in settled} == {State.SUCCEEDED}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_attempts_of_one_job_only_the_one_that_holds_it_is_settled(order: int) -> None:
+    job = make_job()
+    (stale,) = claim_all()
+    Job.objects.update(state=State.READY, claimed_by=None)
+    (fresh,) = claim_all()
+    let_go: list[Claimed] = []
+    owed = [
+        Owed(each, give_up(Broken("broke")), "default", let_go.append) for each in (stale, fresh)
+    ]
+    pay_together(owed[::order], using="default")
+    assert [each.fence for each in let_go] == [fresh.fence]
+    assert Failure.objects.filter(job_id=job.pk).count() == 1
 
 
 def test_what_was_lost_is_left_out_and_the_others_keep_their_order() -> None:

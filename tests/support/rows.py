@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+from django.db import connection
+
 from hubqueue.lifecycle import run as running
 from hubqueue.lifecycle.claim import Lane, claim
 from hubqueue.lifecycle.context import Watch
@@ -42,6 +44,23 @@ def make_job(state: State = State.READY, **values: Any) -> Job:
     if state in FINISHED:
         fitting |= {"finished_at": moment}
     return Job.objects.create(**(fitting | values))
+
+
+def fill(count: int, tenant: str | None = None, **values: Any) -> None:
+    """Due jobs, inserted by one statement."""
+    row = {"queue": "default", "priority": 0, "kind": KIND, "age": 1, **values}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO hubqueue_job (id, kind, queue, priority, tenant_id, payload, state, run_at, attempts,
+                max_attempts, fence, suspect, meta, created_at)
+            SELECT gen_random_uuid(), %(kind)s, %(queue)s, %(priority)s, %(tenant)s, '{}', 'READY',
+                hubqueue_now() - %(age)s * interval '1 second' + n * interval '1 microsecond',
+                0, 3, 0, false, '{}', hubqueue_now()
+            FROM generate_series(1, %(count)s) AS n
+            """,
+            {**row, "count": count, "tenant": tenant},
+        )
 
 
 def held(job: Job) -> Claimed:

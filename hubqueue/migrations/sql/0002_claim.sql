@@ -50,17 +50,16 @@ BEGIN
 
         -- The floors that those answer are of one kind, and would hide older jobs of the others.
         FOR grouped IN
-            SELECT known.names, least(
-                least(count(*), known.batches) * known.size - count(*), most - taken - along
-            )::int AS missing
+            SELECT known.names, (least(count(*), known.batches) * known.size - count(*))::int AS missing
             FROM jsonb_to_recordset(groups) AS known (names text[], size int, batches int), unnest(met) AS kind
             WHERE kind = ANY (known.names)
             GROUP BY known.names, known.size, known.batches
         LOOP
-            CONTINUE WHEN grouped.missing <= 0;
+            room := least(grouped.missing, most - taken - along);
+            CONTINUE WHEN room <= 0;
             FOR given IN
                 SELECT * FROM hubqueue_claim_lane(
-                    worker, lane.queue, grouped.missing, grouped.names, next_turns, lane.floors || next_floors
+                    worker, lane.queue, room, grouped.names, next_turns, lane.floors || next_floors
                 )
             LOOP
                 next_turns := given.next_turns;
@@ -115,6 +114,8 @@ BEGIN
     IF shut_kinds <> '{}' THEN
         kinds := ARRAY(SELECT kind FROM unnest(kinds) AS kind WHERE kind <> ALL (shut_kinds));
     END IF;
+    -- Else every look would walk all that is due, and no floor would come of it.
+    IF kinds = '{}' THEN RETURN; END IF;
 
     next_turns := turns;
     next_floors := '{}';
