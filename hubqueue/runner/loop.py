@@ -305,6 +305,9 @@ class Loop:
 
     def _freed(self, batch: Batch) -> None:
         self.done += len(batch.running)
+        if self._outgrown:
+            self.draining = True
+            self._hand_back_unbegun()  # what was claimed ahead would be taken before the loop knows
         if self.draining or self.intake.slots > 0:
             self.pace.now()
             self._wakeup.wake()
@@ -319,12 +322,16 @@ class Loop:
     def _busy(self) -> bool:
         return bool(self.hands.batches or self.evloop.count)
 
+    @property
+    def _outgrown(self) -> bool:
+        return bool(self.max_memory) and resident_bytes() > self.max_memory
+
     def _spent(self) -> bool:
         if self._busy:
             self._idle_since = monotonic()
         if self.max_jobs and self.taken >= self.max_jobs:
             return True
-        if self.max_memory and resident_bytes() > self.max_memory:
+        if self._outgrown:
             return True
         return self.solo and monotonic() - self._idle_since > SOLO_PATIENCE
 

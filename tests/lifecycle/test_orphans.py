@@ -61,6 +61,7 @@ def test_who_asks_what_it_holds_has_ended_what_it_lost(name: str) -> None:
     pid = lose(lost)
     assert recall(uuid4(), list, using="default") == []
     until(lambda: not is_there(pid), message="the end of the session")
+    lost.close()
 
 
 def test_a_session_that_was_lost_is_ended(name: str) -> None:
