@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.db import OperationalError, connection, transaction
+from django.db.transaction import TransactionManagementError
 
 from hubqueue import officers
 from hubqueue.lifecycle.claim import Lane, claim, claim_lane, tell_of
@@ -167,6 +168,14 @@ def test_a_claim_over_a_lost_session_fails_as_djangos_statements_do() -> None:
     connection.close()
     make_job()
     assert len(take(Lane("default", 0))) == 1
+
+
+def test_a_claim_in_a_block_that_is_to_roll_back_is_refused_as_any_statement_is() -> None:
+    make_job()
+    with transaction.atomic():
+        transaction.set_rollback(True)
+        with pytest.raises(TransactionManagementError):
+            take(Lane("default", 0))
 
 
 @pytest.mark.parametrize(
