@@ -273,13 +273,8 @@ class Loop:
         if self.solo and (self.evloop.count or not self.flight.payer.idle):
             return []
         if self.solo:
-            found = claim_suspect(
-                self.worker,
-                [lane.queue for lane in self.lanes],
-                self.kinds,
-                tell=False,
-                using=self.using,
-            )
+            queues = [lane.queue for lane in self.lanes]
+            found = claim_suspect(self.worker, queues, self.kinds, tell=False, using=self.using)
             return [found] if found else []
         if rung is not None:
             return self.intake.claim_lane(rung, at_most=self._at_most)
@@ -329,9 +324,7 @@ class Loop:
     def _spent(self) -> bool:
         if self._busy:
             self._idle_since = monotonic()
-        if self.max_jobs and self.taken >= self.max_jobs:
-            return True
-        if self._outgrown:
+        if self._outgrown or (self.max_jobs and self.taken >= self.max_jobs):
             return True
         return self.solo and monotonic() - self._idle_since > SOLO_PATIENCE
 
