@@ -79,21 +79,21 @@ class Agent:
     def _one_by_one(self, kind: str, numbers: Sequence[int], every: float) -> list[float]:
         if inspect.iscoroutinefunction(self.adapter.enqueue):
             return self.loop.run_until_complete(self._await_each(kind, numbers, every))
-        sent, began = [], time.time()
+        sent, began = [], time.monotonic()
         for place, number in enumerate(numbers):
             if every:
-                time.sleep(max(0.0, began + place * every - time.time()))
+                time.sleep(max(0.0, began + place * every - time.monotonic()))
             self.adapter.enqueue(kind, number)
-            sent.append(time.time())
+            sent.append(time.monotonic())
         return sent
 
     async def _await_each(self, kind: str, numbers: Sequence[int], every: float) -> list[float]:
-        sent, began = [], time.time()
+        sent, began = [], time.monotonic()
         for place, number in enumerate(numbers):
             if every:
-                await asyncio.sleep(max(0.0, began + place * every - time.time()))
+                await asyncio.sleep(max(0.0, began + place * every - time.monotonic()))
             await self.adapter.enqueue(kind, number)
-            sent.append(time.time())
+            sent.append(time.monotonic())
         return sent
 
 

@@ -14,7 +14,7 @@ _log: int | None = None
 
 
 class Start(NamedTuple):
-    """``at`` is the wall clock in seconds, ``number`` the job's, ``pid`` of the process that ran it."""
+    """``at`` is on the clock of the machine (monotonic) in seconds, ``number`` the job's, ``pid`` of the process that ran it."""
 
     at: float
     number: int
@@ -26,7 +26,7 @@ def note(number: int) -> None:
     global _log
     if _log is None:
         _log = os.open(os.environ[VARIABLE], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(_log, RECORD.pack(time.time(), number, os.getpid()))
+    os.write(_log, RECORD.pack(time.monotonic(), number, os.getpid()))
 
 
 def read(log: Path) -> list[Start]:

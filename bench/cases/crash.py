@@ -28,7 +28,7 @@ def _again(system: System, options: Options, *, whole: bool) -> Figures:
     system.ask("enqueue", kind="sleep", first=1, count=1)
     system.await_starts(1, options.patience)
     time.sleep(1)
-    killed = time.time()
+    killed = time.monotonic()
     if whole:
         system.kill()
         system.start(1, options.concurrency, whole=True)

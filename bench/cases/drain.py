@@ -71,7 +71,7 @@ def drained(system: System, options: Options, kind: str, processes: int) -> Figu
     busy = cpu_seconds(_pids(system))
     system.await_starts(count, options.patience)
     system.await_end(options.patience)
-    ended = time.time()
+    ended = time.monotonic()
     busy = cpu_seconds(_pids(system)) - busy
     starts = system.starts()
     system.kill()
