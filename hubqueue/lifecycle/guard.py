@@ -11,7 +11,7 @@ from django.db import DatabaseError, OperationalError
 
 from hubqueue.errors import LeaseLost, RowBusy
 from hubqueue.lifecycle.database import connection
-from hubqueue.lifecycle.opening import ask
+from hubqueue.lifecycle.opening import ask, literal
 from hubqueue.models import Job
 from hubqueue.signals import lease_lost
 
@@ -160,10 +160,11 @@ def settled_and_committed(
     refuses, and so commits nothing, when an attempt no longer holds its job: ``LeaseLost``.
     """
     ours = connection(using)
-    given = msgspec.json.encode(attempts)
+    given = msgspec.json.encode(attempts), patience.encode()
     try:
         with ours.wrap_database_errors:
-            told, _ = ask(ours.connection, SETTLE_AND_COMMIT, given, patience.encode())
+            held = ours.connection
+            told, _ = ask(held, SETTLE_AND_COMMIT % tuple(literal(held, each) for each in given))
     except DatabaseError as raised:
         if getattr(raised.__cause__, "sqlstate", None) == NOT_HELD:
             raise LeaseLost("an attempt no longer holds its job") from raised

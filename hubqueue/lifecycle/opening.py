@@ -1,5 +1,6 @@
 """A transaction's first statement brings its BEGIN along: one message to the server instead of two."""
 
+from collections.abc import Callable
 from typing import Any
 
 from psycopg import ClientCursor, Connection
@@ -51,19 +52,25 @@ class Opening(ClientCursor[Any]):
         return not self.closed and _opens(self._conn)
 
 
-def ask(held: Connection[Any], statement: bytes, *values: bytes) -> list[PGresult]:
-    """Send a text, with ``values`` as literals where it says ``%b``, as one message, and BEGIN with it where no
-    transaction is open yet. Answers a result for each statement of the text. Raises psycopg's errors.
+def literal(held: Connection[Any], value: bytes) -> bytes:
+    """A value as it stands in a text that is to be asked."""
+    return bytes(Escaping(held.pgconn).escape_literal(value))
+
+
+def ask(
+    held: Connection[Any], text: bytes, *, meanwhile: Callable[[], None] = lambda: None
+) -> list[PGresult]:
+    """Send a text as one message, and BEGIN with it where no transaction is open yet. Answers a result for each
+    statement of the text. Raises psycopg's errors. Calls ``meanwhile``, which must not raise, while the server works.
 
     For what is sent for every job: a cursor costs more than the statement.
     """
-    literals = [bytes(Escaping(held.pgconn).escape_literal(each)) for each in values]
-    text = statement % tuple(literals)
     opens = _opens(held)
     if opens:
         text = held._get_tx_start_command() + b";\n" + text
     with held.lock:
         held.pgconn.send_query(text)
+        meanwhile()
         results: list[PGresult] = held.wait(execute(held.pgconn))
     for result in results:
         if result.status == ExecStatus.FATAL_ERROR:

@@ -2,8 +2,9 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Condition, Thread
+from threading import Lock, Thread
 from time import monotonic
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ import msgspec
 from django.db import connections
 
 from hubqueue.errors import Interrupted
+from hubqueue.lifecycle.connections import begin
 from hubqueue.lifecycle.context import Watch
 from hubqueue.lifecycle.grouped import run_together
 from hubqueue.lifecycle.guard import Claimed, Key
@@ -78,7 +80,9 @@ class Hands:
         self._flight = flight
         self._freed = freed
         self._waiting: deque[Batch] = deque()
-        self._changed = Condition()
+        self._changing = Lock()
+        self._beds: list[Lock] = []
+        self._roused = False
         self._dismissed = False
         self._interrupting = False
         self.batches: list[Batch] = []
@@ -93,9 +97,20 @@ class Hands:
         for batch in batches:
             for running in batch.running:
                 self._flight.jobs[running.claimed.attempt] = running
-        with self._changed:
+        with self._changing:
             self._waiting += batches
-            self._changed.notify(len(batches))
+            self._wake(len(batches))
+
+    def rouse(self) -> None:
+        """Work is about to come: let a free thread see to its session."""
+        with self._changing:
+            self._roused = bool(self._beds)
+            self._wake(1)
+
+    def _wake(self, count: int) -> None:
+        """The threads that fell asleep last: they and their sessions forgot the least."""
+        for _ in range(min(count, len(self._beds))):
+            self._beds.pop().release()
 
     @property
     def waiting(self) -> int:
@@ -106,7 +121,7 @@ class Hands:
         """Take back what no thread has begun, if it has waited for so many seconds."""
         horizon = monotonic() - older_than
         withdrawn: list[Running] = []
-        with self._changed:
+        with self._changing:
             while self._waiting and self._waiting[0].taken_at <= horizon:
                 batch = self._waiting.popleft()
                 self.batches.remove(batch)
@@ -123,9 +138,9 @@ class Hands:
 
     def dismiss(self) -> None:
         """Let idle threads end."""
-        with self._changed:
+        with self._changing:
             self._dismissed = True
-            self._changed.notify_all()
+            self._wake(len(self._beds))
 
     def _work(self) -> None:
         while (batch := self._next()) is not None:
@@ -137,13 +152,25 @@ class Hands:
         connections.close_all()
 
     def _next(self) -> Batch | None:
-        with self._changed:
-            while not self._waiting and not self._dismissed:
-                self._changed.wait()
-            if not self._waiting:
-                return None
-            self.taken += 1
-            return self._waiting.popleft()
+        bed = Lock()
+        bed.acquire()
+        while True:
+            with self._changing:
+                if self._waiting:
+                    self.taken += 1
+                    return self._waiting.popleft()
+                if self._dismissed:
+                    return None
+                self._beds.append(bed)
+            bed.acquire()
+            if self._roused:
+                self._roused = False
+                self._get_ready()
+
+    def _get_ready(self) -> None:
+        if connections[self._using].connection is not None:
+            with suppress(Exception):  # whatever it is, the attempt will meet it
+                begin(self._using)
 
     def _run(self, batch: Batch) -> None:
         """Run a batch to its end, together or, where that does not go well, one by one."""

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import Error, connections
 
 from hubqueue.conf import conf
-from hubqueue.lifecycle.claim import Lane, Together, claim, claim_lane
+from hubqueue.lifecycle.claim import Lane, LaneClaim, Together, claim
 from hubqueue.lifecycle.connections import discard
 from hubqueue.lifecycle.failure import broken_by
 from hubqueue.lifecycle.guard import Claimed
@@ -60,6 +60,7 @@ class Intake:
             1, "claimer", initializer=set_deadline, initargs=(conf().statement_deadline,)
         )
         self.full = False
+        self._foreseen: dict[str, LaneClaim] = {}
         self._alone_until = 0.0
         self._beside = beside
         self._strayed = strayed
@@ -115,15 +116,27 @@ class Intake:
         self.full = len(claimed) >= slots
         return claimed
 
-    def claim_lane(self, queue: str, *, at_most: int | None) -> list[Claimed]:
-        """The same of one lane, and without company: the quickest way to what a bell rang for."""
-        self._measure()
-        (lane,) = [each for each in self._lanes if each.queue == queue]
-        (room,) = self._rooms([lane], self._slots_within(at_most))
-        if room < 1:
-            return []
-        claimed = claim_lane(self._worker, lane, room, self._kinds, tell=False, using=self._using)
-        self.full = len(claimed) >= room
+    def foresee(self, *, at_most: int | None) -> None:
+        """Write down what is to be asked when a bell rings, one lane each, for the threads that are free now. What
+        is written holds until more jobs are handed out."""
+        free = self._threads - len(self._hands.batches)
+        rooms = self._rooms(self._lanes, free if at_most is None else min(free, at_most))
+        before, self._foreseen = self._foreseen, {}
+        for lane, room in zip(self._lanes, rooms, strict=True):
+            known = before.get(lane.queue)
+            if room > 0:
+                self._foreseen[lane.queue] = (
+                    known
+                    if known is not None and known.holds(room)
+                    else LaneClaim(self._worker, lane, room, self._kinds, using=self._using)
+                )
+
+    def claim_foreseen(self, queue: str, *, meanwhile: Callable[[], None]) -> list[Claimed] | None:
+        """The quickest way to what a bell rang for. None when nothing is written down for this queue."""
+        if (foreseen := self._foreseen.get(queue)) is None:
+            return None
+        claimed = foreseen.ask(meanwhile=meanwhile)
+        self.full = len(claimed) >= foreseen.room
         return claimed
 
     def _slots_within(self, at_most: int | None) -> int:

@@ -23,13 +23,14 @@ from hubqueue.runner.doorbell import Doorbell
 from hubqueue.runner.evloop import Evloop
 from hubqueue.runner.flight import Flight
 from hubqueue.runner.hands import Batch, Hands, Outcome
+from hubqueue.runner.heed import Heed
 from hubqueue.runner.intake import Intake
 from hubqueue.runner.membership import Membership
-from hubqueue.runner.memory import resident_bytes
 from hubqueue.runner.pace import Pace
 from hubqueue.runner.rarely import Rarely
 from hubqueue.runner.recall import recall
 from hubqueue.runner.schema import missing_migrations
+from hubqueue.runner.span import Span
 from hubqueue.runner.teller import Teller
 from hubqueue.runner.wakeup import Wakeup
 from hubqueue.runner.wire import Wire
@@ -38,7 +39,6 @@ from hubqueue.states import Stop
 log = logging.getLogger(__name__)
 
 LOOK_UP_EVERY = 1.0
-SOLO_PATIENCE = 15.0
 CLAIMED_AHEAD_FOR = 0.5
 HEAR_WITHIN = 0.05  # while one claim follows another
 # The threads that waited for work need the interpreter's lock, which what comes next would hold.
@@ -67,21 +67,17 @@ class Loop:
         self.wire = wire
         self.using = using
         self.solo = solo
-        self.max_jobs = max_jobs
-        self.max_memory = max_memory
+        self.span = Span(max_jobs=max_jobs, max_memory=max_memory, solo=solo)
         self.kinds = registry.kinds()
         self.lanes = [Lane(queue, cap) for queue, cap in caps.items()]
         self.threads = 1 if solo else threads
         self.bell = Doorbell([lane.queue for lane in self.lanes], name)
         self.pace = Pace(conf().poll_without_listen.total_seconds())
         self.done = 0
-        self.taken = 0
         self.draining = False
         self.strays = True
-        self._rung: str | None = None
         self._wakeup = Wakeup()
         self._rarely = Rarely()
-        self._idle_since = monotonic()
         self.member = Membership(
             worker, wire, queues=list(caps), kinds=self.kinds, solo=solo, using=using
         )
@@ -110,6 +106,14 @@ class Loop:
             pace=Pace(self.pace.slowest),
             using=using,
         )
+        self.heed = Heed(
+            self.bell,
+            self.intake,
+            self.hands,
+            pace=self.pace,
+            others=[self.async_intake.pace],
+            hand_out=self._hand_out,
+        )
         self.teller = Teller(wire, flight=self.flight, bell=self.bell, evloop=self.evloop)
 
     def drain(self) -> None:
@@ -132,7 +136,7 @@ class Loop:
                 pass
             self._attempt(partial(end_orphans, self.using))
             self._hand_back_unbegun()
-            if self.teller.tell() and self._spent():
+            if self.teller.tell() and self.span.over(busy=self._busy):
                 self.draining = True
             said = self._wait()
         self.hands.dismiss()
@@ -190,10 +194,7 @@ class Loop:
         if self.bell.tend():
             self.pace.now()
             self.async_intake.pace.now()
-        if rung := self.bell.rang():
-            self._rung = rung.pop() if len(rung) == 1 and not self.solo else None
-            self.pace.rang(heeded=self._rung is not None)
-            self.async_intake.pace.rang()
+        self.heed.later()
         self.member.tend(visible=self.bell.listening)
         if self.strays and self.member.registered:
             self._recall()
@@ -202,32 +203,32 @@ class Loop:
         """Claim what there is room for. Answers whether there may be more, and room for it."""
         slowest = conf().poll_every if self.bell.listening else conf().poll_without_listen
         self.pace.slowest = self.async_intake.pace.slowest = slowest.total_seconds()
-        rung, self._rung = self._rung, None
-        room = self.intake.slots > 0
-        sync_due = room and self.pace.left <= 0
-        if not sync_due and not (room and rung) and self.async_intake.left != 0:
+        sync_due = self.intake.slots > 0 and self.pace.left <= 0
+        if not sync_due and self.async_intake.left != 0:
             return False
-        if self._spent():
+        if self.span.over(busy=self._busy):
             self.draining = True
             return False
         if not self._ready():
             return False
         more = False
-        if sync_due or (room and rung):
-            claimed = self._claim(None if sync_due else rung)
+        if sync_due:
+            claimed = self._claim()
             self._hand_out(claimed)
             more = bool(claimed) and self.intake.full
-            if more:
-                self.pace.now()
-            elif claimed:
-                self.pace.found_all(everywhere=sync_due)
-            elif sync_due:
-                self.pace.found_nothing()
+            self.pace.found(bool(claimed), more=more)
         if self.async_intake.left == 0:
-            claimed = self.async_intake.claim(at_most=self._at_most)
+            claimed = self.async_intake.claim(at_most=self.span.left)
             self._hand_out(claimed)
             more |= bool(claimed)
         return more and self.intake.slots > 0
+
+    def _foresee(self) -> None:
+        """Be ready for a bell."""
+        if self.span.over(busy=self._busy):
+            self.drain()
+        elif self.member.registered and not self.solo:
+            self.intake.foresee(at_most=self.span.left)
 
     def _hand_out(self, claimed: Sequence[Claimed]) -> None:
         """Give what was claimed to those who run it."""
@@ -237,7 +238,7 @@ class Loop:
         batches, unknown = self.intake.bundle(claimed)
         for each in unknown:
             self.flight.owe(Owed(each, verdicts.hand_back(), self.using))
-        self.taken += sum(len(batch.running) for batch in batches)
+        self.span.taken += sum(len(batch.running) for batch in batches)
         self.hands.take([batch for batch in batches if not batch.handler.is_async])
         self.evloop.take([batch for batch in batches if batch.handler.is_async])
         if idle and not self.intake.full:
@@ -269,26 +270,20 @@ class Loop:
     def _known(self) -> set[UUID]:
         return {*[job_id for job_id, _ in list(self.flight.jobs)], *self.flight.payer.unpaid}
 
-    def _claim(self, rung: str | None) -> list[Claimed]:
+    def _claim(self) -> list[Claimed]:
         if self.solo and (self.evloop.count or not self.flight.payer.idle):
             return []
         if self.solo:
             queues = [lane.queue for lane in self.lanes]
             found = claim_suspect(self.worker, queues, self.kinds, tell=False, using=self.using)
             return [found] if found else []
-        if rung is not None:
-            return self.intake.claim_lane(rung, at_most=self._at_most)
-        return self.intake.claim(at_most=self._at_most)
-
-    @property
-    def _at_most(self) -> int | None:
-        return self.max_jobs - self.taken if self.max_jobs else None
+        return self.intake.claim(at_most=self.span.left)
 
     def _hand_back_unbegun(self) -> None:
         """What was claimed ahead and not begun goes back, unspent: at the end at once, else after a moment."""
         waited = 0.0 if self.draining else CLAIMED_AHEAD_FOR
         for running in self.hands.withdraw(older_than=waited):
-            self.taken -= 1
+            self.span.taken -= 1
             self.flight.owe(Owed(running.claimed, verdicts.hand_back(), self.using))
 
     def _landed(self, batch: Batch, outcome: Outcome) -> None:
@@ -300,7 +295,7 @@ class Loop:
 
     def _freed(self, batch: Batch) -> None:
         self.done += len(batch.running)
-        if self._outgrown:
+        if self.span.outgrown:
             self.draining = True
             self._hand_back_unbegun()  # what was claimed ahead would be taken before the loop knows
         if self.draining or self.intake.slots > 0:
@@ -317,17 +312,6 @@ class Loop:
     def _busy(self) -> bool:
         return bool(self.hands.batches or self.evloop.count)
 
-    @property
-    def _outgrown(self) -> bool:
-        return bool(self.max_memory) and resident_bytes() > self.max_memory
-
-    def _spent(self) -> bool:
-        if self._busy:
-            self._idle_since = monotonic()
-        if self._outgrown or (self.max_jobs and self.taken >= self.max_jobs):
-            return True
-        return self.solo and monotonic() - self._idle_since > SOLO_PATIENCE
-
     def _wait(self) -> bool:
         """Until there is something to do. Whether the supervisor may have said something."""
         pause = LOOK_UP_EVERY
@@ -337,8 +321,15 @@ class Loop:
             pause = min(pause, left)
         if pause <= 0:
             return True
-        heard = [self.wire, self.bell] if self.bell.listening else [self.wire]
-        return self.wire in self._wakeup.wait(pause, *heard)
+        if not self.bell.listening:
+            return self.wire in self._wakeup.wait(pause, self.wire)
+        self._attempt(self._foresee)
+        ready = self._wakeup.wait(pause, self.wire, self.bell)
+        if self.wire in ready:
+            return True
+        if self.bell in ready and not self.draining:
+            self._attempt(self.heed.now)
+        return False
 
     def _abandon_ship(self) -> None:
         """The supervisor is gone, nobody renews the lease: interrupt, hand back what can be, and go."""

@@ -29,6 +29,15 @@ class Pace:
             self._wait, self._growth = FIRST_AFTER_BELL, GROWTH_AFTER_BELL
         self._next = min(self._next, monotonic() + self._wait) if heeded else 0.0
 
+    def found(self, some: bool, *, more: bool, everywhere: bool = True) -> None:
+        """After a look: whether it found something, and whether there may be more of it."""
+        if more:
+            self.now()
+        elif some:
+            self.found_all(everywhere=everywhere)
+        else:
+            self.found_nothing()
+
     def found_all(self, *, everywhere: bool) -> None:
         """Something was found, and no more is due: look again soon. Where not all was looked at, a look at all that
         stands out is not put off."""

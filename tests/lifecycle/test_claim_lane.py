@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from math import inf
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.db import OperationalError, connection, transaction
 from django.db.transaction import TransactionManagementError
+from psycopg.pq import TransactionStatus
 
 from hubqueue import officers
-from hubqueue.lifecycle.claim import Lane, claim, claim_lane, tell_of
+from hubqueue.lifecycle.claim import Lane, LaneClaim, claim, tell_of
 from hubqueue.lifecycle.database import text_array
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.registry import registry
@@ -25,7 +27,7 @@ WORKER = uuid4()
 
 
 def take(lane: Lane, room: int = 10) -> list[Claimed]:
-    return claim_lane(WORKER, lane, room, [KIND], using="default")
+    return LaneClaim(WORKER, lane, room, [KIND], using="default").ask()
 
 
 def intake_of(*lanes: Lane, beside: tuple[Batch, ...] = ()) -> Intake:
@@ -40,6 +42,16 @@ def intake_of(*lanes: Lane, beside: tuple[Batch, ...] = ()) -> Intake:
         threads=4,
         using="default",
     )
+
+
+def rung(intake: Intake, queue: str, at_most: int | None = None) -> list[Claimed] | None:
+    """What a bell brings to an intake whose loop was about to wait."""
+    intake.foresee(at_most=at_most)
+    return intake.claim_foreseen(queue, meanwhile=list)
+
+
+def plain(intake: Intake, queue: str, at_most: int | None = None) -> list[Claimed] | None:
+    return intake.claim(at_most=at_most)
 
 
 @pytest.fixture
@@ -109,9 +121,11 @@ def test_a_paused_kind_gives_nothing_when_its_bell_rings() -> None:
     assert take(Lane("default", 0)) == []
 
 
-def test_what_was_picked_up_is_told_once_when_it_is_asked_to_be(told: list[Pickup]) -> None:
+def test_what_a_bell_brought_is_told_once_it_is_under_way_and_not_before(
+    told: list[Pickup],
+) -> None:
     make_job()
-    claimed = claim_lane(WORKER, Lane("default", 0), 1, [KIND], tell=False, using="default")
+    claimed = take(Lane("default", 0))
     assert told == []
     tell_of(claimed)
     (pickup,) = told
@@ -141,21 +155,76 @@ def test_a_bell_fills_the_free_threads_and_no_more_than_the_cap_and_the_bound_al
         for _ in range(9):
             make_job(queue=queue)
     intake = intake_of(Lane("default", 0), Lane("mail", 2))
-    first = intake.claim_lane("default", at_most=3)
+    first = rung(intake, "default", at_most=3)
+    assert first is not None
     assert ([each.queue for each in first], intake.full) == (["default"] * 3, True)
-    capped = intake.claim_lane("mail", at_most=None)
+    capped = rung(intake, "mail")
+    assert capped is not None
     assert len(capped) == 2
     batches, _ = intake.bundle(capped)
     busy = intake_of(Lane("mail", 2), beside=tuple(batches))
-    assert busy.claim_lane("mail", at_most=None) == []
+    assert rung(busy, "mail") is None
 
 
 @pytest.mark.django_db(transaction=True)
 def test_an_intake_that_found_less_than_it_had_room_for_knows_that_there_is_no_more() -> None:
     make_job()
     intake = intake_of(Lane("default", 0))
-    assert len(intake.claim_lane("default", at_most=None)) == 1
+    assert len(rung(intake, "default") or []) == 1
     assert not intake.full
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_asked_when_a_bell_rings_is_written_down_anew_after_every_claim_of_the_lane() -> (
+    None
+):
+    for number in range(4):
+        make_job(tenant_id="ab"[number % 2], run_at=now() - timedelta(minutes=9 - number))
+    lane = Lane("default", 0)
+    intake = intake_of(lane)
+    tenants = []
+    for way in (rung, plain, rung, plain):
+        (claimed,) = way(intake, "default", at_most=1) or []
+        tenants.append(claimed.tenant)
+    assert tenants == ["a", "b", "a", "b"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_bell_that_rings_before_anything_was_written_down_is_left_to_the_next_look() -> None:
+    make_job()
+    intake = intake_of(Lane("default", 0))
+    assert intake.claim_foreseen("default", meanwhile=list) is None
+    intake.foresee(at_most=0)
+    assert intake.claim_foreseen("default", meanwhile=list) is None
+    assert len(rung(intake, "default") or []) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_that_was_dated_back_is_found_when_its_bell_rings_and_a_full_look_is_due() -> None:
+    lane = Lane("default", 0)
+    intake = intake_of(lane)
+    make_job()
+    assert len(rung(intake, "default") or []) == 1
+    make_job(run_at=now() - timedelta(hours=1))
+    lane.full_look_at = inf
+    assert rung(intake, "default") == []
+    lane.full_look_at = 0.0
+    assert len(rung(intake, "default") or []) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_to_be_done_meanwhile_is_done_once_and_before_the_answer_is_there() -> None:
+    make_job()
+    states = []
+
+    def look() -> None:
+        states.append(connection.connection.pgconn.transaction_status)
+
+    assert (
+        len(LaneClaim(WORKER, Lane("default", 0), 1, [KIND], using="default").ask(meanwhile=look))
+        == 1
+    )
+    assert states == [TransactionStatus.ACTIVE]
 
 
 @pytest.mark.django_db(transaction=True)
