@@ -30,9 +30,10 @@ _began = threading.local()
 _NEVER = (None, 0.0)
 
 
-def begin(using: str) -> None:
+def begin(using: str, *, idle_for: float = IDLE_FOR) -> None:
     """Remember the physical connection that an attempt, or paying what it owes, begins with, and let its first
-    statement bring BEGIN along. One that the server ended while it idled gives way to a fresh one.
+    statement bring BEGIN along. One that the server ended while it idled gives way to a fresh one, if it was not used
+    for ``idle_for`` seconds.
 
     When ``atomic()`` ends over a lost connection, Django opens a new one: the present one tells nothing then.
     """
@@ -40,7 +41,7 @@ def begin(using: str) -> None:
     now = monotonic()
     _connect(connection)
     known, began_at = getattr(_began, using, _NEVER)
-    if connection.connection is not known or now - began_at > IDLE_FOR:
+    if connection.connection is not known or now - began_at > idle_for:
         _replace_ended(connection)
     if connection.connection is not None:
         open_together(connection.connection)

@@ -170,7 +170,7 @@ class Hands:
     def _get_ready(self) -> None:
         if connections[self._using].connection is not None:
             with suppress(Exception):  # whatever it is, the attempt will meet it
-                begin(self._using)
+                begin(self._using, idle_for=0.0)
 
     def _run(self, batch: Batch) -> None:
         """Run a batch to its end, together or, where that does not go well, one by one."""
