@@ -118,7 +118,8 @@ def test_a_thread_without_a_session_opens_none_before_it_has_a_job(crew: Crew) -
     def sessions() -> int:
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'"
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND backend_type = 'client backend'"
             )
             (count,) = cursor.fetchone()
         return int(count)
