@@ -33,8 +33,8 @@ class Intake:
 
     While attempts are quick, more is claimed ahead, so that no thread waits for a claim and one claim serves
     many jobs; what does not get its turn soon is handed back. While there is more than a claim finds room for and
-    nothing waits for a thread, two claims are under way at once, the second in a thread of its own: the server is
-    slower to claim quick jobs than the threads are to run them.
+    nothing waited for a thread when it was answered, two claims are under way at once, the second in a thread of its
+    own: the server is slower to claim quick jobs than the threads are to run them.
 
     ``beside`` answers what runs in the child besides the ``hands``: a queue's cap counts both. ``strayed`` is called
     when something may have been given to the child that it never heard of. ``full`` says whether the last claim filled
@@ -60,6 +60,7 @@ class Intake:
             1, "claimer", initializer=set_deadline, initargs=(conf().statement_deadline,)
         )
         self.full = False
+        self._starved = False
         self._foreseen: dict[str, LaneClaim] = {}
         self._alone_until = 0.0
         self._beside = beside
@@ -108,12 +109,13 @@ class Intake:
         slots = self._slots_within(at_most)
         if slots < 1:
             return []
-        starving = self.full and not self._hands.waiting and monotonic() >= self._alone_until
-        if starving and slots > 1 and at_most is None and self._second_lanes:
+        behind = self.full and self._starved and monotonic() >= self._alone_until
+        if behind and slots > 1 and at_most is None and self._second_lanes:
             claimed = self._claim_twice(slots)
         else:
             claimed = self._claim(self._lanes, slots, at_most)
         self.full = len(claimed) >= slots
+        self._starved = not self._hands.waiting
         return claimed
 
     def foresee(self, *, at_most: int | None) -> None:

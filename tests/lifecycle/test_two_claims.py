@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from threading import current_thread
 from time import monotonic
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -35,7 +36,7 @@ def made() -> Iterator[Made]:
     def make(
         *lanes: Lane, beside: Sequence[Batch] = (), strayed: Callable[[], None] = list
     ) -> Intake:
-        nobody: Any = None
+        nobody: Any = SimpleNamespace(jobs={})
         hands = Hands(0, using="default", flight=nobody, freed=nobody)
         intake = Intake(
             WORKER,
@@ -89,6 +90,23 @@ def test_a_second_claim_goes_beside_one_when_the_last_was_full(
     claimers.clear()
     make_job()
     assert len(intake.claim(at_most=None)) == 1
+    assert len(claimers) == 1
+
+
+def test_threads_that_had_nothing_when_a_claim_was_answered_get_two_though_they_have_work_now(
+    made: Made, claimers: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intakes, "MOST_AHEAD", 8)
+    for _ in range(30):
+        make_job()
+    intake = made()
+    intake._hands.take(intake.bundle(intake.claim(at_most=None))[0])
+    intake._hands.taken += 1000  # quick threads, so that more is claimed ahead
+    assert intake._hands.waiting == 4
+    assert len(intake.claim(at_most=None)) == 8
+    assert len(claimers) == 2
+    claimers.clear()
+    assert len(intake.claim(at_most=None)) == 8
     assert len(claimers) == 1
 
 
