@@ -15,10 +15,9 @@ from hubqueue import officers
 from hubqueue.lifecycle.claim import Lane, LaneClaim, claim, tell_of
 from hubqueue.lifecycle.database import text_array
 from hubqueue.lifecycle.guard import Claimed
-from hubqueue.registry import registry
-from hubqueue.runner.hands import Batch, Hands
 from hubqueue.runner.intake import Intake
 from hubqueue.signals import Pickup, jobs_claimed
+from tests.support.intakes import intake_of
 from tests.support.rows import KIND, fill, make_job, now
 
 pytestmark = pytest.mark.django_db
@@ -28,20 +27,6 @@ WORKER = uuid4()
 
 def take(lane: Lane, room: int = 10) -> list[Claimed]:
     return LaneClaim(WORKER, lane, room, [KIND], using="default").ask()
-
-
-def intake_of(*lanes: Lane, beside: tuple[Batch, ...] = ()) -> Intake:
-    nobody: Any = None
-    return Intake(
-        WORKER,
-        list(lanes),
-        registry,
-        Hands(0, using="default", flight=nobody, freed=nobody),
-        beside=lambda: beside,
-        strayed=list,
-        threads=4,
-        using="default",
-    )
 
 
 def rung(intake: Intake, queue: str, at_most: int | None = None) -> list[Claimed] | None:
@@ -154,7 +139,7 @@ def test_a_bell_fills_the_free_threads_and_no_more_than_the_cap_and_the_bound_al
     for queue in ("default", "mail"):
         for _ in range(9):
             make_job(queue=queue)
-    intake = intake_of(Lane("default", 0), Lane("mail", 2))
+    intake = intake_of(WORKER, Lane("default", 0), Lane("mail", 2))
     first = rung(intake, "default", at_most=3)
     assert first is not None
     assert ([each.queue for each in first], intake.full) == (["default"] * 3, True)
@@ -162,14 +147,14 @@ def test_a_bell_fills_the_free_threads_and_no_more_than_the_cap_and_the_bound_al
     assert capped is not None
     assert len(capped) == 2
     batches, _ = intake.bundle(capped)
-    busy = intake_of(Lane("mail", 2), beside=tuple(batches))
+    busy = intake_of(WORKER, Lane("mail", 2), beside=tuple(batches))
     assert rung(busy, "mail") is None
 
 
 @pytest.mark.django_db(transaction=True)
 def test_an_intake_that_found_less_than_it_had_room_for_knows_that_there_is_no_more() -> None:
     make_job()
-    intake = intake_of(Lane("default", 0))
+    intake = intake_of(WORKER, Lane("default", 0))
     assert len(rung(intake, "default") or []) == 1
     assert not intake.full
 
@@ -181,7 +166,7 @@ def test_what_is_asked_when_a_bell_rings_is_written_down_anew_after_every_claim_
     for number in range(4):
         make_job(tenant_id="ab"[number % 2], run_at=now() - timedelta(minutes=9 - number))
     lane = Lane("default", 0)
-    intake = intake_of(lane)
+    intake = intake_of(WORKER, lane)
     tenants = []
     for way in (rung, plain, rung, plain):
         (claimed,) = way(intake, "default", at_most=1) or []
@@ -192,7 +177,7 @@ def test_what_is_asked_when_a_bell_rings_is_written_down_anew_after_every_claim_
 @pytest.mark.django_db(transaction=True)
 def test_a_bell_that_rings_before_anything_was_written_down_is_left_to_the_next_look() -> None:
     make_job()
-    intake = intake_of(Lane("default", 0))
+    intake = intake_of(WORKER, Lane("default", 0))
     assert intake.claim_foreseen("default", meanwhile=list) is None
     intake.foresee(at_most=0)
     assert intake.claim_foreseen("default", meanwhile=list) is None
@@ -202,7 +187,7 @@ def test_a_bell_that_rings_before_anything_was_written_down_is_left_to_the_next_
 @pytest.mark.django_db(transaction=True)
 def test_a_job_that_was_dated_back_is_found_when_its_bell_rings_and_a_full_look_is_due() -> None:
     lane = Lane("default", 0)
-    intake = intake_of(lane)
+    intake = intake_of(WORKER, lane)
     make_job()
     assert len(rung(intake, "default") or []) == 1
     make_job(run_at=now() - timedelta(hours=1))

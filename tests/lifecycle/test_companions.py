@@ -1,16 +1,14 @@
 """A job of a grouped kind brings more of its kind, at nobody's cost."""
 
 from datetime import timedelta
-from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from hubqueue.lifecycle.claim import Lane, Together, claim
-from hubqueue.registry import registry
-from hubqueue.runner.hands import Hands
 from hubqueue.runner.intake import Intake
 from tests.support.handlers import scripted, scripted_detached
+from tests.support.intakes import intake_of
 from tests.support.rows import make_job, now
 
 pytestmark = pytest.mark.django_db
@@ -25,11 +23,7 @@ def lane() -> Lane:
 def intake(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> Intake:
     """Of a child with one thread, which never begins; ``scripted`` is a grouped kind."""
     monkeypatch.setattr(scripted, "group", 5)
-    nobody: Any = None
-    hands = Hands(0, using="default", flight=nobody, freed=nobody)
-    return Intake(
-        uuid4(), [lane], registry, hands, beside=list, strayed=nobody, threads=1, using="default"
-    )
+    return intake_of(uuid4(), lane, threads=1)
 
 
 def test_older_jobs_of_other_kinds_are_not_hidden_by_those_that_came_along(

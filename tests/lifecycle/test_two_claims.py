@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from threading import current_thread
 from time import monotonic
-from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,12 +13,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from hubqueue.lifecycle.claim import Lane, claim
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.models import Job
-from hubqueue.registry import registry
 from hubqueue.runner import intake as intakes
-from hubqueue.runner.hands import Batch, Hands
+from hubqueue.runner.hands import Batch
 from hubqueue.runner.intake import ALONE_FOR, Intake
 from hubqueue.runner.recall import recall
 from hubqueue.states import State
+from tests.support.intakes import intake_of
 from tests.support.rows import make_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,18 +35,7 @@ def made() -> Iterator[Made]:
     def make(
         *lanes: Lane, beside: Sequence[Batch] = (), strayed: Callable[[], None] = list
     ) -> Intake:
-        nobody: Any = SimpleNamespace(jobs={})
-        hands = Hands(0, using="default", flight=nobody, freed=nobody)
-        intake = Intake(
-            WORKER,
-            list(lanes) or [Lane("default", 0)],
-            registry,
-            hands,
-            beside=lambda: beside,
-            strayed=strayed,
-            threads=4,
-            using="default",
-        )
+        intake = intake_of(WORKER, *(lanes or [Lane("default", 0)]), beside=beside, strayed=strayed)
         all_made.append(intake)
         return intake
 
