@@ -14,7 +14,7 @@ _log: int | None = None
 
 
 class Start(NamedTuple):
-    """``at`` is in seconds on the machine's monotonic clock, ``number`` the job's, ``pid`` of the process that ran it."""
+    """``at`` is seconds on the machine's monotonic clock, ``number`` the job's, ``pid`` of the process that ran it."""
 
     at: float
     number: int
