@@ -43,9 +43,12 @@ class Heed:
                 self._rang(heeded=False)
             return
         (queue,) = rung
-        claimed = self._intake.claim_foreseen(queue, meanwhile=self._hands.rouse)
-        self._hand_out(claimed or [])
-        self._rang(heeded=claimed is not None)
+        claimed = None
+        try:
+            claimed = self._intake.claim_foreseen(queue, meanwhile=self._hands.rouse)
+            self._hand_out(claimed or [])
+        finally:
+            self._rang(heeded=claimed is not None)
         if claimed:
             self._pace.found(True, more=self._intake.full, everywhere=False)
 

@@ -144,6 +144,7 @@ class Loop:
         self.flight.payer.dismiss()
         self.evloop.dismiss()
         self.bell.close()
+        self._wakeup.close()
 
     def _hear(self) -> None:
         """What the supervisor says: stop requests, lost fences, drain, interrupt, register anew, recall."""
@@ -225,10 +226,9 @@ class Loop:
 
     def _foresee(self) -> None:
         """Be ready for a bell."""
-        if self.span.over(busy=self._busy):
-            self.drain()
-        elif self.member.registered and not self.solo:
-            self.intake.foresee(at_most=self.span.left)
+        if self.member.registered and not self.solo:
+            over = self.span.over(busy=self._busy)
+            self.intake.foresee(at_most=0 if over else self.span.left)
 
     def _hand_out(self, claimed: Sequence[Claimed]) -> None:
         """Give what was claimed to those who run it."""
@@ -280,8 +280,9 @@ class Loop:
         return self.intake.claim(at_most=self.span.left)
 
     def _hand_back_unbegun(self) -> None:
-        """What was claimed ahead and not begun goes back, unspent: at the end at once, else after a moment."""
-        waited = 0.0 if self.draining else CLAIMED_AHEAD_FOR
+        """What was claimed ahead and not begun goes back, unspent: at the end at once, else after a moment. What fills
+        a bound on jobs is what the child ends with."""
+        waited = CLAIMED_AHEAD_FOR if not self.draining or self.span.full else 0.0
         for running in self.hands.withdraw(older_than=waited):
             self.span.taken -= 1
             self.flight.owe(Owed(running.claimed, verdicts.hand_back(), self.using))

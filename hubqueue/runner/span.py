@@ -23,6 +23,11 @@ class Span:
         return self._max_jobs - self.taken if self._max_jobs else None
 
     @property
+    def full(self) -> bool:
+        """Whether so many jobs were taken."""
+        return self.left is not None and self.left <= 0
+
+    @property
     def outgrown(self) -> bool:
         """Whether the process has grown beyond its bound."""
         return bool(self._max_memory) and resident_bytes() > self._max_memory
@@ -31,6 +36,6 @@ class Span:
         """Whether no more is to be taken. To be asked often: one for suspects waits for some only so long."""
         if busy:
             self._idle_since = monotonic()
-        if self.outgrown or (self.left is not None and self.left <= 0):
+        if self.outgrown or self.full:
             return True
         return self._solo and monotonic() - self._idle_since > SOLO_PATIENCE

@@ -32,6 +32,11 @@ class Wakeup:
             with suppress(OSError):
                 self._waker.send(b".")
 
+    def close(self) -> None:
+        """No more waits. Waking does nothing from now on."""
+        self._woken.close()
+        self._waker.close()
+
     def wait(self, seconds: float, *streams: S) -> list[S]:
         """Wait no longer than so many seconds; answers which streams can be read."""
         readable = poll()
