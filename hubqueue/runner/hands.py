@@ -104,8 +104,9 @@ class Hands:
     def rouse(self) -> None:
         """Work is about to come: let a free thread see to its session."""
         with self._changing:
-            self._roused = bool(self._beds)
-            self._wake(1)
+            if self._beds:
+                self._roused = True
+                self._wake(1)
 
     def _wake(self, count: int) -> None:
         """The threads that fell asleep last: they and their sessions forgot the least."""

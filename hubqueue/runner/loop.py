@@ -328,7 +328,7 @@ class Loop:
         ready = self._wakeup.wait(pause, self.wire, self.bell)
         if self.wire in ready:
             return True
-        if self.bell in ready and not self.draining:
+        if self.bell in ready and not self.draining and not self.strays:
             self._attempt(self.heed.now)
         return False
 

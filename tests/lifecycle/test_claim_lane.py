@@ -17,7 +17,7 @@ from hubqueue.lifecycle.database import text_array
 from hubqueue.lifecycle.guard import Claimed
 from hubqueue.runner.intake import Intake
 from hubqueue.signals import Pickup, jobs_claimed
-from tests.support.intakes import intake_of
+from tests.support.intakes import intake_of, no_hands
 from tests.support.rows import KIND, fill, make_job, now
 
 pytestmark = pytest.mark.django_db
@@ -168,10 +168,31 @@ def test_what_is_asked_when_a_bell_rings_is_written_down_anew_after_every_claim_
     lane = Lane("default", 0)
     intake = intake_of(WORKER, lane)
     tenants = []
-    for way in (rung, plain, rung, plain):
+    for way in (rung, rung, plain, rung):
         (claimed,) = way(intake, "default", at_most=1) or []
         tenants.append(claimed.tenant)
     assert tenants == ["a", "b", "a", "b"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_bell_brings_no_more_than_there_are_free_threads_now() -> None:
+    for _ in range(9):
+        make_job()
+    hands = no_hands()
+    intake = intake_of(WORKER, Lane("default", 0), hands=hands)
+    intake.foresee(at_most=None)
+    batches, _ = intake.bundle(intake.claim(at_most=3))
+    hands.take(batches)
+    assert len(rung(intake, "default") or []) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_bell_brings_no_more_than_may_be_taken_now() -> None:
+    for _ in range(9):
+        make_job()
+    intake = intake_of(WORKER, Lane("default", 0))
+    intake.foresee(at_most=3)
+    assert len(rung(intake, "default", at_most=1) or []) == 1
 
 
 @pytest.mark.django_db(transaction=True)
@@ -216,7 +237,10 @@ def test_what_is_to_be_done_meanwhile_is_done_once_and_before_the_answer_is_ther
 def test_a_claim_over_a_lost_session_fails_as_djangos_statements_do() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
+    written = LaneClaim(WORKER, Lane("default", 0), 1, [KIND], using="default")
     connection.connection.close()
+    with pytest.raises(OperationalError):
+        written.ask()
     with pytest.raises(OperationalError):
         take(Lane("default", 0))
     connection.close()
