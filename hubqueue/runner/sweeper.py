@@ -90,8 +90,9 @@ class Sweeper:
         ours = Job.objects.using(self._using).filter(
             queue__in=self._queues, kind__in=registry.kinds()
         )
-        busy = ours.running().exists() or ours.ready().filter(run_at__lte=Now()).exists()
-        self.idle = not busy and not self.unreaped
+        due = ours.ready().filter(run_at__lte=Now())
+        # In one statement: what is claimed between two would be seen by neither.
+        self.idle = not ours.running().union(due, all=True).exists() and not self.unreaped
 
     def _reap(self) -> int:
         """Bury the dead and count them. Those whose rows are locked still, by what their sessions left, are seen to
