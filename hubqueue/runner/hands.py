@@ -81,7 +81,7 @@ class Hands:
         self._freed = freed
         self._waiting: deque[Batch] = deque()
         self._changing = Lock()
-        self._beds: list[Lock] = []
+        self._beds: list[Lock] = []  # one for each thread that sleeps, who is woken by its release
         self._roused = False
         self._dismissed = False
         self._interrupting = False

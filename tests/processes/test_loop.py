@@ -24,15 +24,25 @@ pytestmark = pytest.mark.django_db(transaction=True)
 FEW = 50  # turns of the loop in a second; one that does not wait makes thousands
 
 
+class Counted(Loop):
+    """Counts how often it waited."""
+
+    turns = 0
+
+    def _wait(self) -> bool:
+        self.turns += 1
+        return super()._wait()
+
+
 class Child:
-    """A loop in a thread, until it ends by itself or is closed. ``turns`` counts how often it waited."""
+    """A loop in a thread, until it ends by itself or is closed."""
 
     def __init__(self, *, max_jobs: int = 0, max_memory: int = 0) -> None:
         mine, other = socket.socketpair()
         self.wires = Wire(mine), Wire(other)
         board, descriptor = open_board(16)
         os.close(descriptor)
-        self.loop = Loop(
+        self.loop = Counted(
             uuid4(),
             self.wires[0],
             caps={"default": 0},
@@ -45,22 +55,11 @@ class Child:
             name="loop-test",
             board=board,
         )
-        self.turns = 0
         self.began, self.may_end = Event(), Event()
-        self._count_turns()
         SCRIPTS["loop"] = self._script
         self._thread = Thread(target=self._run)
         self._thread.start()
         until(lambda: self.loop.member.registered and self.loop.bell.listening)
-
-    def _count_turns(self) -> None:
-        wait = self.loop._wait
-
-        def counted() -> bool:
-            self.turns += 1
-            return wait()
-
-        self.loop._wait = counted  # type: ignore[method-assign]
 
     def _script(self, context: JobContext) -> None:
         self.began.set()
@@ -80,9 +79,9 @@ class Child:
         """From one word to the supervisor to the next."""
         self._await_word()
         self._await_word()
-        before = self.turns
+        before = self.loop.turns
         self._await_word()
-        return self.turns - before
+        return self.loop.turns - before
 
     def _await_word(self) -> None:
         until(lambda: any("alive" in said for said in self.wires[1].receive()), interval=0.001)
